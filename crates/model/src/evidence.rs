@@ -1,0 +1,80 @@
+//! Verdicts and the checks they rest on.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What the evidence says of a phase's figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// No check that could see objected, and at least one could see.
+    Supported,
+    /// Something makes the figures doubtful; the checks say what.
+    Suspect,
+    /// The kernel or the device counted something else than the figures say.
+    Contradicted,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Supported => "supported",
+            Verdict::Suspect => "suspect",
+            Verdict::Contradicted => "contradicted",
+        })
+    }
+}
+
+/// What one check found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckOutcome {
+    /// The witness agrees with the figures.
+    Passed,
+    /// The witness makes the figures doubtful.
+    Suspect,
+    /// The witness contradicts the figures.
+    Contradicted,
+    /// The check could not see here; its sentence says why. Counts neither for nor against.
+    NotSeen,
+    /// The check does not apply to this phase (no writes, so no flushes to count).
+    NotApplicable,
+}
+
+/// How far the evidence reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum EvidenceLevel {
+    /// Results of the calls.
+    E0,
+    /// Device counters, checked against an idle baseline.
+    E1,
+    /// Per process and per file: `read_bytes`, cachestat, FIEMAP, statx.
+    E2,
+    /// Block tracepoints matched by physical range; flush and FUA order proved on samples.
+    E3,
+    /// Power loss verified.
+    E4,
+}
+
+impl fmt::Display for EvidenceLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+/// One check's finding on one phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// The check's name, snake case (`block_layer_bytes`); `docs/evidence.md` has a section of it.
+    pub name: String,
+    /// What it found.
+    pub outcome: CheckOutcome,
+    /// What it read (`/sys/block/vda/stat`).
+    pub witness: String,
+    /// What the figures require, in words with units; empty if there is nothing to compare.
+    pub expected: String,
+    /// What the witness said, in words with units.
+    pub found: String,
+    /// One sentence for the user.
+    pub sentence: String,
+}

@@ -1,0 +1,381 @@
+//! Latencies, every one of them, in log-linear buckets.
+//!
+//! Each doubling holds 128 buckets (7 sub-bucket bits). From 8,192 to 16,384 ns a bucket is
+//! 8,192 / 128 = 64 ns wide, so whatever is reported lies within 64 / 8,192 = 1/128 of the truth;
+//! values below 256 ns are exact. 36 doublings reach 2^42 ns (73 minutes) in 4,608 counters, 36 KiB.
+//! A longer latency is not clipped: it is counted as an overflow, and its exact value still stands
+//! in `max_ns` and in the sum.
+//!
+//! One writer, no atomics. Count, sum, minimum and maximum are exact. Merging adds counters, so a
+//! merge of a thousand workers is as exact as one.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Sub-bucket bits: each doubling is divided in `1 << SUB_BITS` buckets.
+const SUB_BITS: u32 = 7;
+
+/// The first value that is no longer counted in a bucket: 2^42 ns, 73 minutes.
+pub const MAX_TRACKABLE_NS: u64 = 1 << 42;
+
+/// How many buckets there are. For v in [2^41, 2^42): shift 34, index 34·128 + 128..255.
+pub const BUCKET_COUNT: usize = 34 * 128 + 256;
+const _: () = assert!(bucket_index(MAX_TRACKABLE_NS - 1) == BUCKET_COUNT - 1);
+
+/// The bucket of a value below [`MAX_TRACKABLE_NS`].
+#[inline(always)]
+const fn bucket_index(ns: u64) -> usize {
+    // `| 255` makes the shift 0 for everything below 256, which is therefore exact.
+    let shift = 63 - SUB_BITS - (ns | 255).leading_zeros();
+    ((shift << SUB_BITS) as u64 + (ns >> shift)) as usize
+}
+
+/// The smallest value of a bucket.
+const fn bucket_low(index: usize) -> u64 {
+    if index < 256 {
+        return index as u64;
+    }
+    let shift = (index as u64 >> SUB_BITS) - 1;
+    (index as u64 - (shift << SUB_BITS)) << shift
+}
+
+/// The largest value of a bucket.
+const fn bucket_high(index: usize) -> u64 {
+    if index < 256 {
+        return index as u64;
+    }
+    let shift = (index as u64 >> SUB_BITS) - 1;
+    bucket_low(index) + (1 << shift) - 1
+}
+
+/// A histogram of durations in nanoseconds.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Box<[u64; BUCKET_COUNT]>,
+    count: u64,
+    overflow_count: u64,
+    sum_ns: u128,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Histogram")
+            .field("count", &self.count)
+            .field("min_ns", &self.min_ns())
+            .field("max_ns", &self.max_ns())
+            .field("sum_ns", &self.sum_ns)
+            .field("overflow_count", &self.overflow_count)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Histogram {
+    /// An empty histogram.
+    pub fn new() -> Self {
+        let counts: Box<[u64]> = vec![0; BUCKET_COUNT].into_boxed_slice();
+        let counts = counts.try_into().unwrap_or_else(|_| unreachable!("the length is the constant"));
+        Self { counts, count: 0, overflow_count: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+    }
+
+    /// Counts one duration.
+    #[inline(always)]
+    pub fn record(&mut self, ns: u64) {
+        self.record_many(ns, 1);
+    }
+
+    /// Counts `n` equal durations.
+    #[inline(always)]
+    pub fn record_many(&mut self, ns: u64, n: u64) {
+        if ns < MAX_TRACKABLE_NS {
+            self.counts[bucket_index(ns)] += n;
+        } else {
+            self.overflow_count += n;
+        }
+        self.count += n;
+        self.sum_ns += u128::from(ns) * u128::from(n);
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// How many durations were counted, overflows included.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// True if nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many were longer than [`MAX_TRACKABLE_NS`]; a quantile that falls among them is only
+    /// known to be at least that long.
+    pub fn overflow_count(&self) -> u64 {
+        self.overflow_count
+    }
+
+    /// The exact sum, in nanoseconds.
+    pub fn sum_ns(&self) -> u128 {
+        self.sum_ns
+    }
+
+    /// The exact mean in nanoseconds; `None` if empty.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
+    }
+
+    /// The exact minimum; `None` if empty.
+    pub fn min_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min_ns)
+    }
+
+    /// The exact maximum; `None` if empty.
+    pub fn max_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max_ns)
+    }
+
+    /// The value at `rank` (1 = the smallest): the upper edge of its bucket, never above the exact
+    /// maximum, so that a latency is never flattered. `None` if there is no such rank.
+    pub fn value_at_rank(&self, rank: u64) -> Option<u64> {
+        if rank == 0 || rank > self.count {
+            return None;
+        }
+        let mut seen = 0;
+        for (index, &n) in self.counts.iter().enumerate() {
+            seen += n;
+            if seen >= rank {
+                return Some(bucket_high(index).clamp(self.min_ns, self.max_ns));
+            }
+        }
+        Some(self.max_ns)
+    }
+
+    /// Occupied buckets, smallest first: (smallest value, largest value, count). Overflows excluded.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        self.counts.iter().enumerate().filter(|(_, n)| **n > 0).map(|(i, n)| (bucket_low(i), bucket_high(i), *n))
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Histogram) {
+        if other.count == 0 {
+            return;
+        }
+        for (mine, theirs) in self.counts.iter_mut().zip(other.counts.iter()) {
+            *mine += theirs;
+        }
+        self.count += other.count;
+        self.overflow_count += other.overflow_count;
+        self.sum_ns += other.sum_ns;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// Adds all of `self` to `total` and empties `self`, touching only the buckets between its
+    /// minimum and maximum. The recorder calls it ten times a second.
+    pub fn drain_into(&mut self, total: &mut Histogram) {
+        if self.count == 0 {
+            return;
+        }
+        if self.overflow_count < self.count {
+            let low = bucket_index(self.min_ns.min(MAX_TRACKABLE_NS - 1));
+            let high = bucket_index(self.max_ns.min(MAX_TRACKABLE_NS - 1));
+            for (mine, total) in self.counts[low..=high].iter_mut().zip(&mut total.counts[low..=high]) {
+                *total += *mine;
+                *mine = 0;
+            }
+        }
+        total.count += self.count;
+        total.overflow_count += self.overflow_count;
+        total.sum_ns += self.sum_ns;
+        total.min_ns = total.min_ns.min(self.min_ns);
+        total.max_ns = total.max_ns.max(self.max_ns);
+        self.count = 0;
+        self.overflow_count = 0;
+        self.sum_ns = 0;
+        self.min_ns = u64::MAX;
+        self.max_ns = 0;
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+}
+
+/// A serial form that no histogram has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistogramError(String);
+
+impl std::fmt::Display for HistogramError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "not a trueio histogram: {}", self.0)
+    }
+}
+
+impl std::error::Error for HistogramError {}
+
+/// The serial form: occupied buckets as two columns, and the exact figures beside them.
+///
+/// `index` and `count` have one entry an occupied bucket, smallest first; `index` is stored as the
+/// difference from the entry before (the first as it is), which keeps the text short.
+#[derive(Serialize, Deserialize)]
+struct Serial {
+    sub_bits: u32,
+    total: u64,
+    overflow: u64,
+    /// u128 as text: JSON readers elsewhere lose precision above 2^53.
+    sum_ns: String,
+    min_ns: Option<u64>,
+    max_ns: Option<u64>,
+    index: Vec<u32>,
+    count: Vec<u64>,
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut index = Vec::new();
+        let mut count = Vec::new();
+        let mut last = 0;
+        for (i, &n) in self.counts.iter().enumerate() {
+            if n > 0 {
+                index.push((i - last) as u32);
+                count.push(n);
+                last = i;
+            }
+        }
+        Serial {
+            sub_bits: SUB_BITS,
+            total: self.count,
+            overflow: self.overflow_count,
+            sum_ns: self.sum_ns.to_string(),
+            min_ns: self.min_ns(),
+            max_ns: self.max_ns(),
+            index,
+            count,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let serial = Serial::deserialize(deserializer)?;
+        from_serial(&serial).map_err(D::Error::custom)
+    }
+}
+
+fn from_serial(serial: &Serial) -> Result<Histogram, HistogramError> {
+    let fail = |what: &str| Err(HistogramError(what.to_owned()));
+    if serial.sub_bits != SUB_BITS {
+        return fail("other sub-bucket bits than 7");
+    }
+    if serial.index.len() != serial.count.len() {
+        return fail("as many indexes as counts are needed");
+    }
+    let mut histogram = Histogram::new();
+    let mut at = 0u64;
+    let mut total = serial.overflow;
+    for (position, (&step, &n)) in serial.index.iter().zip(&serial.count).enumerate() {
+        if n == 0 || (position > 0 && step == 0) {
+            return fail("a bucket without a count, or named twice");
+        }
+        at += u64::from(step);
+        let Some(bucket) = usize::try_from(at).ok().and_then(|i| histogram.counts.get_mut(i)) else {
+            return fail("a bucket index is too large");
+        };
+        *bucket = n;
+        total = total.checked_add(n).ok_or(HistogramError("the counts overflow".into()))?;
+    }
+    if total != serial.total {
+        return fail("the counts do not add up to the total");
+    }
+    histogram.count = total;
+    histogram.overflow_count = serial.overflow;
+    histogram.sum_ns = serial.sum_ns.parse().map_err(|_| HistogramError("sum_ns is not a number".into()))?;
+    match (serial.min_ns, serial.max_ns) {
+        (Some(min), Some(max)) if total > 0 && min <= max => {
+            histogram.min_ns = min;
+            histogram.max_ns = max;
+        }
+        (None, None) if total == 0 => {}
+        _ => return fail("minimum and maximum do not fit the counts"),
+    }
+    Ok(histogram)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_bucket_ends_where_the_next_begins_and_is_narrower_than_one_part_in_128() {
+        for index in 0..BUCKET_COUNT {
+            let (low, high) = (bucket_low(index), bucket_high(index));
+            assert_eq!(bucket_index(low), index);
+            assert_eq!(bucket_index(high), index);
+            if index + 1 < BUCKET_COUNT {
+                assert_eq!(high + 1, bucket_low(index + 1));
+            }
+            assert!((high - low) as f64 <= low as f64 / 128.0, "bucket {index}: {low}..={high}");
+        }
+        assert_eq!(bucket_high(BUCKET_COUNT - 1), MAX_TRACKABLE_NS - 1);
+    }
+
+    #[test]
+    fn a_latency_of_two_hours_is_an_overflow_with_an_exact_maximum() {
+        let mut histogram = Histogram::new();
+        histogram.record(1_000);
+        histogram.record(7_200_000_000_000);
+        assert_eq!(histogram.overflow_count(), 1);
+        assert_eq!(histogram.max_ns(), Some(7_200_000_000_000));
+        assert_eq!(histogram.value_at_rank(2), Some(7_200_000_000_000));
+        assert_eq!(histogram.sum_ns(), 7_200_000_001_000);
+    }
+
+    proptest! {
+        #[test]
+        fn a_rank_is_within_one_part_in_128_of_the_sorted_truth_and_never_below_it(
+            mut values in prop::collection::vec((0u32..42).prop_flat_map(|e| 0u64..(2u64 << e).min(MAX_TRACKABLE_NS)), 1..300),
+        ) {
+            let mut histogram = Histogram::new();
+            values.iter().for_each(|&v| histogram.record(v));
+            values.sort_unstable();
+            for (i, &truth) in values.iter().enumerate() {
+                let got = histogram.value_at_rank(i as u64 + 1).unwrap();
+                prop_assert!(got >= truth && got - truth <= truth / 128, "rank {}: {got} for {truth}", i + 1);
+            }
+        }
+
+        #[test]
+        fn merging_draining_and_writing_down_lose_nothing(a in prop::collection::vec(any::<u64>(), 0..60), b in prop::collection::vec(0u64..1_000_000, 0..60)) {
+            let fill = |values: &[u64]| { let mut h = Histogram::new(); values.iter().for_each(|&v| h.record(v)); h };
+            let all = fill(&[a.clone(), b.clone()].concat());
+            let mut merged = fill(&a);
+            merged.merge(&fill(&b));
+            prop_assert_eq!(&merged, &all);
+            let mut drained = fill(&a);
+            let mut rest = fill(&b);
+            rest.drain_into(&mut drained);
+            prop_assert_eq!(&drained, &all);
+            prop_assert_eq!(&rest, &Histogram::new());
+            let text = serde_json::to_string(&all).unwrap();
+            prop_assert_eq!(&serde_json::from_str::<Histogram>(&text).unwrap(), &all);
+        }
+    }
+
+    #[test]
+    fn a_serial_form_whose_counts_do_not_add_up_is_refused() {
+        let mut histogram = Histogram::new();
+        histogram.record(5);
+        let text = serde_json::to_string(&histogram).unwrap().replace("\"total\":1", "\"total\":2");
+        assert!(serde_json::from_str::<Histogram>(&text).unwrap_err().to_string().contains("add up"));
+    }
+}

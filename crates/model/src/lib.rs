@@ -1,0 +1,37 @@
+//! The documents of trueio and the arithmetic that belongs to them.
+//!
+//! What flows through the program is written down here as plain data: a [`JobSpec`] (what was
+//! asked, every field optional, each with its origin), [`TargetFacts`] (what the target is, each
+//! fact with its source), a [`Plan`] (nothing optional any more), a [`RunRecord`] (all of that, the
+//! measurements and the evidence). Crates hand each other these documents, never live objects, so
+//! a record can be reported, compared and gated a year later on another machine.
+//!
+//! No I/O, no clock, no operating system: everything in this crate is a pure function of its input.
+
+mod evidence;
+mod fact;
+mod facts;
+mod histogram;
+mod origin;
+mod plan;
+mod record;
+mod spec;
+pub mod units;
+
+pub use evidence::{Check, CheckOutcome, EvidenceLevel, Verdict};
+pub use fact::Fact;
+pub use facts::{
+    CpuFacts, DirectFacts, DirectSupport, DiskFacts, Environment, FilesystemFacts, Layer, TargetFacts, TargetKind,
+};
+pub use histogram::{BUCKET_COUNT, Histogram, HistogramError, MAX_TRACKABLE_NS};
+pub use origin::{Origin, Sourced};
+pub use plan::{
+    Arrivals, BlockSizes, Checksum, Content, ContentKind, DirectPolicy, Distribution, EngineKind, FilePlan,
+    FileSelection, Flush, JobPlan, Limits, OpMix, Order, Pace, Pattern, Plan, PlanValue, Prepare, Queue,
+    SimulatedDevice, SyncMode, Think, UringOptions, Verify, WriteFlags,
+};
+pub use record::{
+    CpuTime, DeviceCounters, DeviceDelta, IoFailure, JobRecord, LatencySet, OpKind, OpRecord, Outcome, PhaseRecord,
+    RECORD_FORMAT, RECORD_VERSION, Residency, Ruler, RunRecord, SeriesRow, ToolFacts, VerifyFailure,
+};
+pub use spec::{JobSpec, SpecValue};

@@ -1,0 +1,62 @@
+//! Where a value came from, so that `explain` and the record can say so.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Where a value was written down.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "from")]
+pub enum Origin {
+    /// The option table's default: nobody said anything.
+    Default,
+    /// A line of a job file. `line` counts from 1.
+    File {
+        /// The file as it was named on the command line.
+        path: String,
+        /// The line, from 1.
+        line: u32,
+    },
+    /// A flag on the command line, as typed (`--iodepth`).
+    Flag {
+        /// The flag's spelling.
+        flag: String,
+    },
+    /// A preset of this program, such as `baseline`.
+    Preset {
+        /// The preset's name.
+        name: String,
+    },
+    /// The plan worked it out; the reason says from what.
+    Derived {
+        /// One sentence.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File { path, line } => write!(f, "{path}:{line}"),
+            Origin::Flag { flag } => f.write_str(flag),
+            Origin::Preset { name } => write!(f, "preset {name}"),
+            Origin::Derived { reason } => f.write_str(reason),
+        }
+    }
+}
+
+/// A value and its origin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sourced<T> {
+    /// The value.
+    pub value: T,
+    /// Who said so.
+    pub origin: Origin,
+}
+
+impl<T> Sourced<T> {
+    /// Joins a value to its origin.
+    pub fn new(value: T, origin: Origin) -> Self {
+        Self { value, origin }
+    }
+}

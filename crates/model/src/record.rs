@@ -1,0 +1,335 @@
+//! What was measured, with everything needed to judge it later and elsewhere.
+
+use crate::{Check, Environment, EvidenceLevel, Histogram, JobSpec, Plan, TargetFacts, Verdict};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The value of [`RunRecord::format`].
+pub const RECORD_FORMAT: &str = "trueio-record";
+/// The version written today. A later version reads every earlier one.
+pub const RECORD_VERSION: u32 = 1;
+
+/// One run, whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Always [`RECORD_FORMAT`].
+    pub format: String,
+    /// [`RECORD_VERSION`] of the writer.
+    pub version: u32,
+    /// 128 random bits as 32 hexadecimal digits.
+    pub id: String,
+    /// When the run began: seconds since 1970-01-01 UTC.
+    pub started_unix_s: u64,
+    /// The same for people: `2026-11-20T20:28:32Z`.
+    pub started_at: String,
+    /// What kind of run: `baseline`, `run`, …
+    pub kind: String,
+    /// The command line as it was typed.
+    pub command: Vec<String>,
+    /// The program.
+    pub tool: ToolFacts,
+    /// What was asked.
+    pub spec: Vec<JobSpec>,
+    /// What was done.
+    pub plan: Plan,
+    /// What it was done to.
+    pub targets: Vec<TargetFacts>,
+    /// The machine.
+    pub environment: Environment,
+    /// What the tool itself costs here.
+    pub ruler: Ruler,
+    /// The measured phases, in order. A run that was interrupted has those until then.
+    pub phases: Vec<PhaseRecord>,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// The program that made the record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolFacts {
+    /// `trueio`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// `release` or `debug`; figures of a debug build measure the debug build.
+    pub build: String,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "how")]
+pub enum Outcome {
+    /// To its planned end, without an error.
+    Complete,
+    /// By a signal; everything measured until then is in the record.
+    Interrupted {
+        /// `SIGINT`, `SIGTERM`.
+        signal: String,
+    },
+    /// By an error; everything measured until then is in the record.
+    Failed {
+        /// What was attempted on what, and why it failed.
+        reason: String,
+    },
+}
+
+/// The ruler's own marks: what the tool costs on this machine, now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ruler {
+    /// The clock used for latencies: `tsc`, `cntvct`, `clock_gettime`.
+    pub clock: String,
+    /// Cost of one reading, in nanoseconds.
+    pub clock_cost_ns: f64,
+    /// Smallest step between two unequal readings, in nanoseconds.
+    pub clock_resolution_ns: f64,
+    /// CPU time per I/O of the `null` engine at depth 1, in nanoseconds: everything the tool adds.
+    pub null_cpu_ns_per_io: f64,
+    /// Median latency that the `null` engine reports: nothing shorter can be told apart.
+    pub null_latency_ns_p50: u64,
+}
+
+/// A span of CPU time, in nanoseconds, of the whole process with its kernel helpers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTime {
+    /// In user mode.
+    pub user_ns: u64,
+    /// In the kernel.
+    pub system_ns: u64,
+}
+
+impl CpuTime {
+    /// Both together.
+    pub fn total_ns(self) -> u64 {
+        self.user_ns + self.system_ns
+    }
+}
+
+/// One phase: the jobs that ran at the same time, and the evidence about them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PhaseRecord {
+    /// The name of its job, or its jobs' names joined by `+`.
+    pub name: String,
+    /// When its measured part began, in nanoseconds since the run began.
+    pub begin_ns: u64,
+    /// How long its measured part took, ramp excluded, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// CPU time of the process tree in the measured part (io-wq and SQPOLL threads included).
+    pub cpu: CpuTime,
+    /// CPU time that the workers' threads account for themselves.
+    pub worker_cpu: CpuTime,
+    /// The jobs' results.
+    pub jobs: Vec<JobRecord>,
+    /// What the disks under the targets counted.
+    pub devices: Vec<DeviceDelta>,
+    /// The targets' pages in the page cache: (path, before, after).
+    pub residency: Vec<(String, Option<Residency>, Option<Residency>)>,
+    /// What the checks say together.
+    pub verdict: Verdict,
+    /// How far the evidence reaches.
+    pub level: EvidenceLevel,
+    /// Each check's finding.
+    pub checks: Vec<Check>,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// One job's results, all its workers together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobRecord {
+    /// The job's name.
+    pub name: String,
+    /// Figures of each kind of operation that was asked for.
+    pub ops: Vec<OpRecord>,
+    /// One row every 100 ms (longer rows in runs of hours; each says its span), oldest first.
+    pub series: Vec<SeriesRow>,
+    /// Longest worker's measured time, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Mean I/Os in flight over the measured time, all workers together; `None` for engines whose
+    /// worker blocks (there it is the number of workers).
+    pub achieved_depth: Option<f64>,
+    /// How late a paced I/O was handed over although a slot was free; empty without a pace.
+    pub pacing_lateness: Histogram,
+    /// I/Os that were due but not issued when the job ended (open loop only).
+    pub backlog_count: u64,
+    /// Failed I/Os: the first of each kind, with a count.
+    pub failures: Vec<IoFailure>,
+    /// Blocks that did not read back as written, the first few.
+    pub verify_failures: Vec<VerifyFailure>,
+    /// How many blocks were compared.
+    pub verified_block_count: u64,
+    /// How many of them differed.
+    pub verify_failure_count: u64,
+    /// What the engine noticed, one sentence each (`registered buffers refused: …`).
+    pub engine_notes: Vec<String>,
+}
+
+/// The kinds of operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OpKind {
+    /// A read.
+    Read,
+    /// A write.
+    Write,
+    /// A trim (discard, hole punch).
+    Trim,
+    /// A sync call.
+    Sync,
+}
+
+impl fmt::Display for OpKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OpKind::Read => "read",
+            OpKind::Write => "write",
+            OpKind::Trim => "trim",
+            OpKind::Sync => "sync",
+        })
+    }
+}
+
+/// Figures of one kind of operation in the measured time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpRecord {
+    /// Which.
+    pub op: OpKind,
+    /// How many succeeded in full or in part.
+    pub io_count: u64,
+    /// Bytes transferred, as the calls returned them.
+    pub byte_count: u64,
+    /// How many transferred less than was asked.
+    pub short_count: u64,
+    /// How many failed.
+    pub error_count: u64,
+    /// Their latencies.
+    pub latency: LatencySet,
+}
+
+/// Latencies of one kind of operation. Every I/O is in them, none is sampled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LatencySet {
+    /// slat: handing the I/O to the kernel. Empty for engines that block: there is no such moment.
+    pub submission: Histogram,
+    /// clat: from the hand-over to the completion.
+    pub completion: Histogram,
+    /// lat: from just before the hand-over to the completion. The headline.
+    pub total: Histogram,
+    /// From the moment the I/O was due to its completion; empty without a pace.
+    pub from_intended: Histogram,
+}
+
+/// A row of a job's history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesRow {
+    /// Its end, in nanoseconds since the measured part began.
+    pub end_ns: u64,
+    /// Its length, in nanoseconds.
+    pub span_ns: u64,
+    /// Reads completed.
+    pub read_count: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes completed.
+    pub write_count: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Trims and sync calls completed.
+    pub other_count: u64,
+    /// Median total latency of the row's I/Os, in nanoseconds; 0 if there were none.
+    pub latency_ns_p50: u64,
+    /// 99th percentile; of several workers, the largest of theirs.
+    pub latency_ns_p99: u64,
+    /// Longest.
+    pub latency_ns_max: u64,
+}
+
+/// I/Os that failed in the same way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoFailure {
+    /// Which operation.
+    pub op: OpKind,
+    /// The error number; 0 for a transfer that was short.
+    pub errno: i32,
+    /// The first one's file.
+    pub path: String,
+    /// The first one's offset, in bytes.
+    pub offset: u64,
+    /// The first one's length, in bytes.
+    pub length: u64,
+    /// The first one's buffer address.
+    pub address: u64,
+    /// What the first one returned, in bytes; only meaningful for a short transfer.
+    pub returned: u64,
+    /// How many there were.
+    pub count: u64,
+    /// What went wrong and what to do, in words.
+    pub explanation: String,
+}
+
+/// A block that did not read back as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerifyFailure {
+    /// The file.
+    pub path: String,
+    /// The block's offset, in bytes.
+    pub offset: u64,
+    /// The block's length, in bytes.
+    pub length: u64,
+    /// What was expected, in words.
+    pub expected: String,
+    /// What was found, in words.
+    pub found: String,
+}
+
+/// A disk's counters, as `/sys/block/<disk>/stat` gives them, since boot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceCounters {
+    /// Read requests completed.
+    pub read_count: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Write requests completed (an empty flush counts here too).
+    pub write_count: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Discard requests completed.
+    pub discard_count: u64,
+    /// Bytes discarded.
+    pub discard_bytes: u64,
+    /// Flush requests completed; `None` where the kernel does not count them.
+    pub flush_count: Option<u64>,
+    /// Time with at least one request in flight, in milliseconds.
+    pub busy_ms: u64,
+    /// Sum over requests of their time in flight, in milliseconds.
+    pub weighted_ms: u64,
+}
+
+/// What a disk counted in a phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceDelta {
+    /// The disk's kernel name.
+    pub disk: String,
+    /// Counted while nothing of ours ran.
+    pub baseline: DeviceCounters,
+    /// For how long that was, in nanoseconds; 0 if not at all.
+    pub baseline_ns: u64,
+    /// Counted during the measured part.
+    pub measured: DeviceCounters,
+    /// For how long, in nanoseconds.
+    pub measured_ns: u64,
+}
+
+/// A file's pages in the page cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Residency {
+    /// Pages cached.
+    pub cached_pages: u64,
+    /// Of them not yet written; `None` where the system does not say.
+    pub dirty_pages: Option<u64>,
+    /// Pages of the region.
+    pub region_pages: u64,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// `cachestat` or `mincore`.
+    pub source: String,
+}
