@@ -1,0 +1,358 @@
+//! Opens a file with a policy for direct I/O and says what was really granted.
+//!
+//! Existing contents are never truncated, and an existing file is never replaced: the only way to
+//! make a file here is [`OpenOptions::create_new`], under a name that does not exist yet.
+//!
+//! Cannot see: see [`crate::probe()`]. Where nobody says what becomes of the flag, the file is
+//! granted as direct and the [reason](DirectFile::reason) says that nobody confirmed it.
+
+use crate::alignment::Alignment;
+use crate::flush::{FlushLevel, Flushed};
+use crate::probe::Support;
+use crate::transfer::{self, Transfer, TransferError};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How much direct I/O matters to the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// Direct, or no file: opening fails where the flag is refused and where it is known to be
+    /// accepted and ignored.
+    Require,
+    /// Direct where it can be had; otherwise buffered, and [`DirectFile::granted`] says so.
+    Prefer,
+    /// Through the page cache.
+    Off,
+}
+
+/// What every write waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SyncMode {
+    /// Nothing: durability is a separate [`crate::flush()`].
+    None,
+    /// `O_DSYNC`: the data, and the metadata needed to read it back, are durable when the write
+    /// returns. Windows: `FILE_FLAG_WRITE_THROUGH`.
+    Dsync,
+    /// `O_SYNC`: all metadata too. Windows: the same as [`Self::Dsync`].
+    Sync,
+}
+
+/// What opening really gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Granted {
+    /// Transfers go past the page cache.
+    Direct,
+    /// The kernel was asked not to keep pages. Pages that were cached earlier are still served,
+    /// and small writes may pass through the cache. (`F_NOCACHE` on macOS, `O_DIRECT` on files of
+    /// FreeBSD.)
+    NotKept,
+    /// Transfers go through the page cache, or that must be expected.
+    Buffered,
+}
+
+impl std::fmt::Display for Granted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Direct => "direct",
+            Self::NotKept => "not kept in the cache",
+            Self::Buffered => "buffered",
+        })
+    }
+}
+
+/// Why a file was not opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Neither reading nor writing was asked for, or a new file without writing.
+    #[error("`{}` was asked to be opened {how}", path.display())]
+    NothingAsked {
+        /// Which file.
+        path: PathBuf,
+        /// What is missing.
+        how: &'static str,
+    },
+    /// A directory, a pipe, a socket, a terminal …: nothing that holds data at offsets.
+    #[error("`{}` is a {kind}, and only regular files and disks can be opened", path.display())]
+    NotAFile {
+        /// Which one.
+        path: PathBuf,
+        /// What it is ("directory").
+        kind: &'static str,
+    },
+    /// Under [`Policy::Require`]: the system refuses direct I/O.
+    #[error("`{}` cannot be opened for direct I/O: {reason}", path.display())]
+    Refused {
+        /// Which file.
+        path: PathBuf,
+        /// Who says so.
+        reason: String,
+        /// What the system said, if it was asked.
+        #[source]
+        source: Option<io::Error>,
+    },
+    /// Under [`Policy::Require`]: the flag is accepted, and transfers would be buffered.
+    #[error("direct I/O on `{}` would be accepted and silently buffered: {reason}", path.display())]
+    Buffers {
+        /// Which file.
+        path: PathBuf,
+        /// Who says so.
+        reason: String,
+    },
+    /// With [`OpenOptions::exclusive`]: somebody else holds it (mounted, locked, opened).
+    #[error("`{}` is in use by somebody else", path.display())]
+    Busy {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The system said no for any other reason.
+    #[error("`{}` cannot be opened", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl OpenError {
+    /// The system's error number, if this came from the system.
+    pub fn raw_os_error(&self) -> Option<i32> {
+        match self {
+            Self::Busy { source, .. } | Self::Io { source, .. } => source.raw_os_error(),
+            Self::Refused { source, .. } => source.as_ref().and_then(io::Error::raw_os_error),
+            Self::NothingAsked { .. } | Self::NotAFile { .. } | Self::Buffers { .. } => None,
+        }
+    }
+
+    /// The file in question.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::NothingAsked { path, .. }
+            | Self::NotAFile { path, .. }
+            | Self::Refused { path, .. }
+            | Self::Buffers { path, .. }
+            | Self::Busy { path, .. }
+            | Self::Io { path, .. } => path,
+        }
+    }
+}
+
+/// How to open a file. Defaults: not for reading, not for writing, [`Policy::Require`],
+/// [`SyncMode::None`], shared, mode `0o600`.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("data");
+/// use trueio_direct::{OpenOptions, Policy, SyncMode};
+///
+/// let file = OpenOptions::new()
+///     .read(true)
+///     .write(true)
+///     .create_new(true)
+///     .policy(Policy::Prefer)
+///     .sync(SyncMode::Dsync)
+///     .open(&path)?;
+/// println!("{}: {}", file.granted(), file.reason());
+/// # Ok::<(), trueio_direct::OpenError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    pub(crate) read: bool,
+    pub(crate) write: bool,
+    pub(crate) create_new: bool,
+    pub(crate) policy: Policy,
+    pub(crate) sync: SyncMode,
+    pub(crate) exclusive: bool,
+    pub(crate) mode: u32,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl OpenOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            read: false,
+            write: false,
+            create_new: false,
+            policy: Policy::Require,
+            sync: SyncMode::None,
+            exclusive: false,
+            mode: 0o600,
+        }
+    }
+
+    /// Whether the file may be read.
+    #[must_use]
+    pub fn read(mut self, read: bool) -> Self {
+        self.read = read;
+        self
+    }
+
+    /// Whether the file may be written.
+    #[must_use]
+    pub fn write(mut self, write: bool) -> Self {
+        self.write = write;
+        self
+    }
+
+    /// Whether a new file is to be made. Opening then fails if the name exists in any form. A file
+    /// made here is removed again when opening it fails.
+    #[must_use]
+    pub fn create_new(mut self, create_new: bool) -> Self {
+        self.create_new = create_new;
+        self
+    }
+
+    /// How much direct I/O matters.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// What every write waits for.
+    #[must_use]
+    pub fn sync(mut self, sync: SyncMode) -> Self {
+        self.sync = sync;
+        self
+    }
+
+    /// Whether nobody else may use it while it is open.
+    ///
+    /// | system  | disk                                  | regular file                            |
+    /// |---------|---------------------------------------|-----------------------------------------|
+    /// | Linux   | `O_EXCL`: refused if mounted or held  | `flock`, which binds who asks for one   |
+    /// | macOS   | `O_EXLOCK`, which binds who asks too  | `O_EXLOCK`                              |
+    /// | FreeBSD | `O_EXLOCK`                            | `O_EXLOCK`                              |
+    /// | Windows | share mode 0, binding for everybody; volumes see [`crate::lock_volume`] | share mode 0 |
+    ///
+    /// On Linux `O_EXCL` does not keep others from opening the device without `O_EXCL`.
+    #[must_use]
+    pub fn exclusive(mut self, exclusive: bool) -> Self {
+        self.exclusive = exclusive;
+        self
+    }
+
+    /// Permissions of a new file, reduced by the process's umask; ignored on Windows.
+    #[must_use]
+    pub fn mode(mut self, mode: u32) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Opens `path`.
+    ///
+    /// # Errors
+    /// [`OpenError`]. Less than the policy asks for is granted only under [`Policy::Prefer`].
+    pub fn open(&self, path: &Path) -> Result<DirectFile, OpenError> {
+        let nothing = |how| Err(OpenError::NothingAsked { path: path.to_owned(), how });
+        if !self.read && !self.write {
+            return nothing("neither for reading nor for writing");
+        }
+        if self.create_new && !self.write {
+            return nothing("as a new file, but not for writing");
+        }
+        crate::os::open(path, self)
+    }
+}
+
+/// An open file, what was granted for it, and what its transfers must keep to.
+#[derive(Debug)]
+pub struct DirectFile {
+    pub(crate) file: File,
+    pub(crate) granted: Granted,
+    pub(crate) alignment: Alignment,
+    pub(crate) reason: String,
+}
+
+impl DirectFile {
+    /// The file itself, for any other call.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The file itself; what was known of it is given up.
+    pub fn into_file(self) -> File {
+        self.file
+    }
+
+    /// What opening really gave.
+    pub fn granted(&self) -> Granted {
+        self.granted
+    }
+
+    /// What transfers must keep to. Where the page cache is used: nothing.
+    pub fn alignment(&self) -> &Alignment {
+        &self.alignment
+    }
+
+    /// Why that was granted and who says so, as a sentence without a full stop.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// Fills `buffer` from `offset`: see [`crate::read_exact_at`].
+    ///
+    /// # Errors
+    /// [`TransferError`].
+    pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<Transfer, TransferError> {
+        transfer::read_exact_at(&self.file, &self.alignment, buffer, offset)
+    }
+
+    /// Writes all of `buffer` at `offset`: see [`crate::write_all_at`].
+    ///
+    /// # Errors
+    /// [`TransferError`].
+    pub fn write_all_at(&self, buffer: &[u8], offset: u64) -> Result<Transfer, TransferError> {
+        transfer::write_all_at(&self.file, &self.alignment, buffer, offset)
+    }
+
+    /// Makes what was written durable as far as `level`: see [`crate::flush()`].
+    ///
+    /// # Errors
+    /// What the system said. After a failed flush, what was written before it may be lost.
+    pub fn flush(&self, level: FlushLevel) -> io::Result<Flushed> {
+        crate::flush::flush(&self.file, level)
+    }
+}
+
+/// What a policy makes of the support that was found. `best` is what the system gives at best.
+///
+/// The one place where the policy is decided, for every system.
+pub(crate) fn settle(
+    path: &Path,
+    policy: Policy,
+    support: &Support,
+    best: Granted,
+    refusal: Option<io::Error>,
+) -> Result<Granted, OpenError> {
+    match (policy, support) {
+        (Policy::Off, _) => Ok(Granted::Buffered),
+        (Policy::Require, Support::Direct | Support::Unknown { .. }) if best == Granted::Direct => Ok(Granted::Direct),
+        (Policy::Require, Support::Direct | Support::Unknown { .. }) => Err(OpenError::Refused {
+            path: path.to_owned(),
+            reason: format!("this system offers no more than \"{best}\", which the policy `Prefer` would accept"),
+            source: refusal,
+        }),
+        (Policy::Require, Support::SilentlyBuffered { reason }) => {
+            Err(OpenError::Buffers { path: path.to_owned(), reason: reason.clone() })
+        }
+        (Policy::Require, Support::Refused { reason }) => {
+            Err(OpenError::Refused { path: path.to_owned(), reason: reason.clone(), source: refusal })
+        }
+        (Policy::Prefer, Support::Direct | Support::Unknown { .. }) => Ok(best),
+        (Policy::Prefer, Support::SilentlyBuffered { .. } | Support::Refused { .. }) => Ok(Granted::Buffered),
+    }
+}

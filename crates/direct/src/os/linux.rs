@@ -1,0 +1,818 @@
+//! Linux: `O_DIRECT`, and `statx` to learn what became of it.
+//!
+//! Since Linux 6.1 a filesystem can say whether a file takes direct I/O and at which alignment
+//! (`STATX_DIOALIGN`). The answer has three forms, and the difference is the point of this file:
+//!
+//! | answer              | meaning                                                              |
+//! |---------------------|----------------------------------------------------------------------|
+//! | bit set, numbers    | direct I/O, at these alignments                                      |
+//! | bit set, zeros      | no direct I/O: `open` accepts the flag, transfers use the page cache |
+//! | bit not set         | nobody says: an older kernel, or a filesystem that does not report   |
+//!
+//! For the last form the type of the filesystem decides where it is known to buffer (btrfs, tmpfs,
+//! OpenZFS before 2.3, ext4 mounted with `data=journal`); otherwise it stays unknown.
+//!
+//! Cannot see: a FUSE daemon, a network server, a hypervisor.
+//!
+//! Source: statx(2), open(2) NOTES on `O_DIRECT`; behaviour of the filesystems named was measured
+//! on Linux 6.18 (tests/filesystems.rs).
+
+use super::unix;
+use crate::alignment::{Alignment, AlignmentSource};
+use crate::cache::Residency;
+use crate::device::{DeviceError, DeviceFacts, tidy_serial};
+use crate::flush::{FlushLevel, Flushed};
+use crate::lock::{LockError, LockMode};
+use crate::open::{DirectFile, Granted, OpenError, OpenOptions, Policy, SyncMode, settle};
+use crate::probe::{Answer, AtomicWrite, Probe, ProbeError, Support};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Statx, StatxFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+pub(crate) use unix::{lock_range, read_at, sync_directory, try_lock, unlock, write_at};
+
+/// `STATX_WRITE_ATOMIC` (Linux 6.11) and `STATX_DIO_READ_ALIGN` (Linux 6.14), which rustix 1.1 does
+/// not name. Source: Linux `include/uapi/linux/stat.h`.
+const STATX_WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
+const STATX_DIO_READ_ALIGN: StatxFlags = StatxFlags::from_bits_retain(0x2_0000);
+
+/// `RWF_DONTCACHE` (Linux 6.14). Source: Linux `include/uapi/linux/fs.h`.
+const RWF_DONTCACHE: rustix::io::ReadWriteFlags = rustix::io::ReadWriteFlags::from_bits_retain(0x80);
+
+// ---------------------------------------------------------------------------------------------
+// Opening
+
+pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, OpenError> {
+    let io_error = |source: io::Error| OpenError::Io { path: path.to_owned(), source };
+    if options.create_new {
+        return create(path, options);
+    }
+    // Asked before opening, because opening a pipe waits for its other end and opening a tape winds it.
+    let kind = FileType::from_raw_mode(rustix::fs::stat(path).map_err(|errno| io_error(errno.into()))?.st_mode);
+    if let Some(kind) = unix::unfit_kind(kind) {
+        return Err(OpenError::NotAFile { path: path.to_owned(), kind });
+    }
+    let mut flags = base_flags(options);
+    if options.exclusive && kind == FileType::BlockDevice {
+        flags |= OFlags::EXCL;
+    }
+    let opened = open_existing(path, flags, options.policy).map_err(|errno| match errno {
+        Errno::BUSY => OpenError::Busy { path: path.to_owned(), source: errno.into() },
+        errno => io_error(errno.into()),
+    })?;
+    finish(path, options, opened)
+}
+
+/// A new file is made without the flag, and opened again with it. In one step, a filesystem that
+/// refuses the flag fails with `EINVAL` after having made the file, and leaves it behind.
+fn create(path: &Path, options: &OpenOptions) -> Result<DirectFile, OpenError> {
+    let io_error = |errno: Errno| OpenError::Io { path: path.to_owned(), source: errno.into() };
+    let base = base_flags(options);
+    let made = rustix::fs::open(path, base | OFlags::CREATE | OFlags::EXCL, Mode::from_raw_mode(options.mode))
+        .map_err(io_error)?;
+    let identity = rustix::fs::fstat(&made).map(|stat| (stat.st_dev, stat.st_ino));
+    let result =
+        with_direct(made, base, options.policy).map_err(io_error).and_then(|opened| finish(path, options, opened));
+    if result.is_err() {
+        // Ours, unless somebody has put another file in its place meanwhile.
+        let now = rustix::fs::lstat(path).map(|stat| (stat.st_dev, stat.st_ino));
+        if identity.is_ok() && identity == now {
+            let _ = rustix::fs::unlink(path);
+        }
+    }
+    result
+}
+
+/// An open file and, if direct I/O was wanted and refused, the refusal.
+struct Opened {
+    file: File,
+    refusal: Option<Errno>,
+}
+
+fn base_flags(options: &OpenOptions) -> OFlags {
+    let access = match (options.read, options.write) {
+        (true, true) => OFlags::RDWR,
+        (false, true) => OFlags::WRONLY,
+        _ => OFlags::RDONLY,
+    };
+    let sync = match options.sync {
+        SyncMode::None => OFlags::empty(),
+        SyncMode::Dsync => OFlags::DSYNC,
+        SyncMode::Sync => OFlags::SYNC,
+    };
+    access | sync | OFlags::CLOEXEC | OFlags::NOCTTY
+}
+
+fn open_existing(path: &Path, flags: OFlags, policy: Policy) -> Result<Opened, Errno> {
+    let plain = |refusal| {
+        let fd = rustix::fs::open(path, flags, Mode::empty())?;
+        Ok(Opened { file: fd.into(), refusal })
+    };
+    if policy == Policy::Off {
+        return plain(None);
+    }
+    match rustix::fs::open(path, flags | OFlags::DIRECT, Mode::empty()) {
+        Ok(fd) => Ok(Opened { file: fd.into(), refusal: None }),
+        // EINVAL is how a filesystem refuses the flag (open(2)). If it meant something else, the
+        // plain attempt fails with it too.
+        Err(Errno::INVAL) => plain(Some(Errno::INVAL)),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The open file `made`, with the flag if the policy wants it.
+fn with_direct(made: OwnedFd, flags: OFlags, policy: Policy) -> Result<Opened, Errno> {
+    if policy == Policy::Off {
+        return Ok(Opened { file: made.into(), refusal: None });
+    }
+    match rustix::fs::open(descriptor_path(&made), flags | OFlags::DIRECT, Mode::empty()) {
+        Ok(fd) => return Ok(Opened { file: fd.into(), refusal: None }),
+        Err(Errno::INVAL) => return Ok(Opened { file: made.into(), refusal: Some(Errno::INVAL) }),
+        // No /proc, or a mode that forbids what its maker may do once: set the flag on what we hold.
+        Err(_) => {}
+    }
+    match rustix::fs::fcntl_setfl(&made, flags | OFlags::DIRECT) {
+        Ok(()) => Ok(Opened { file: made.into(), refusal: None }),
+        Err(Errno::INVAL) => Ok(Opened { file: made.into(), refusal: Some(Errno::INVAL) }),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn descriptor_path(fd: impl AsFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd()))
+}
+
+/// Checks, classifies and locks what was opened.
+fn finish(path: &Path, options: &OpenOptions, opened: Opened) -> Result<DirectFile, OpenError> {
+    let Opened { file, refusal } = opened;
+    let io_error = |source: io::Error| OpenError::Io { path: path.to_owned(), source };
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&file).map_err(|errno| io_error(errno.into()))?.st_mode);
+    if let Some(kind) = unix::unfit_kind(kind) {
+        // Replaced between the first look and the opening.
+        return Err(OpenError::NotAFile { path: path.to_owned(), kind });
+    }
+    if options.exclusive && kind == FileType::RegularFile {
+        try_lock(&file, LockMode::Exclusive).map_err(|error| match error {
+            LockError::Held(source) => OpenError::Busy { path: path.to_owned(), source },
+            LockError::Io(source) => io_error(source),
+            LockError::Unsupported(sentence) => io_error(io::Error::new(io::ErrorKind::Unsupported, sentence)),
+        })?;
+    }
+    if options.policy == Policy::Off {
+        return Ok(DirectFile {
+            file,
+            granted: Granted::Buffered,
+            alignment: Alignment::not_needed(),
+            reason: "the page cache was asked for".to_owned(),
+        });
+    }
+    let outlook = outlook(&file, kind, refusal);
+    let granted = settle(path, options.policy, &outlook.support, Granted::Direct, refusal.map(io::Error::from))?;
+    let alignment = if granted == Granted::Buffered { Alignment::not_needed() } else { outlook.alignment };
+    Ok(DirectFile { file, granted, alignment, reason: outlook.reason })
+}
+
+// ---------------------------------------------------------------------------------------------
+// What can be had
+
+pub(crate) fn probe(path: &Path) -> Result<Probe, ProbeError> {
+    let failed = |errno: Errno| ProbeError::Io { path: None, source: errno.into() };
+    let kind = FileType::from_raw_mode(rustix::fs::stat(path).map_err(failed)?.st_mode);
+    if let Some(kind) = unix::unfit_kind(kind) {
+        return Err(ProbeError::NotAFile { path: None, kind });
+    }
+    let flags = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let fd = match rustix::fs::open(path, flags | OFlags::RDONLY, Mode::empty()) {
+        Err(Errno::ACCESS) => rustix::fs::open(path, flags | OFlags::WRONLY, Mode::empty()),
+        other => other,
+    };
+    probe_file(&File::from(fd.map_err(failed)?))
+}
+
+pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
+    let failed = |errno: Errno| ProbeError::Io { path: None, source: errno.into() };
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(file).map_err(failed)?.st_mode);
+    if let Some(kind) = unix::unfit_kind(kind) {
+        return Err(ProbeError::NotAFile { path: None, kind });
+    }
+    // Opened once more, with the flag: setting it on the file that was given would change the file
+    // for everybody who shares it.
+    let access = rustix::fs::fcntl_getfl(file).map_err(failed)? & (OFlags::RDWR | OFlags::WRONLY);
+    let refusal = rustix::fs::open(
+        descriptor_path(file),
+        access | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK,
+        Mode::empty(),
+    )
+    .err()
+    .filter(|errno| *errno == Errno::INVAL);
+    let outlook = outlook(file, kind, refusal);
+    let alignment = match outlook.support {
+        Support::SilentlyBuffered { .. } | Support::Refused { .. } => Alignment::not_needed(),
+        Support::Direct | Support::Unknown { .. } => outlook.alignment,
+    };
+    Ok(Probe {
+        support: outlook.support,
+        reason: outlook.reason,
+        alignment,
+        atomic_write: outlook.atomic_write,
+        atomic_write_answer: outlook.atomic_write_answer,
+        uncached_buffered: uncached_buffered(file),
+        filesystem: outlook.filesystem,
+    })
+}
+
+/// All that is found out about a file before any policy looks at it.
+struct Outlook {
+    support: Support,
+    reason: String,
+    alignment: Alignment,
+    atomic_write: Option<AtomicWrite>,
+    atomic_write_answer: Answer,
+    filesystem: String,
+}
+
+/// What `statx` says about direct I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DioAnswer {
+    /// Direct, at these alignments in bytes.
+    Aligned { memory: u32, write_offset: u32, read_offset: u32 },
+    /// Not direct: the answer was zeros.
+    Zero,
+    /// No answer.
+    Missing,
+}
+
+fn dio_answer(statx: &Statx) -> DioAnswer {
+    if statx.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
+        return DioAnswer::Missing;
+    }
+    let (memory, write_offset) = (statx.stx_dio_mem_align, statx.stx_dio_offset_align);
+    if memory == 0 || write_offset == 0 {
+        return DioAnswer::Zero;
+    }
+    let told_apart = statx.stx_mask & STATX_DIO_READ_ALIGN.bits() != 0;
+    let read_offset = match statx.stx_dio_read_offset_align {
+        // statx(2): zero here means that reads are under the same limit as writes.
+        bytes if told_apart && bytes != 0 => bytes,
+        _ => write_offset,
+    };
+    DioAnswer::Aligned { memory, write_offset, read_offset }
+}
+
+fn atomic_answer(statx: &Statx) -> (Answer, Option<AtomicWrite>) {
+    if statx.stx_mask & STATX_WRITE_ATOMIC.bits() == 0 {
+        return (Answer::Unknown, None);
+    }
+    if statx.stx_atomic_write_unit_max == 0 {
+        return (Answer::No, None);
+    }
+    let limits = AtomicWrite {
+        min_bytes: statx.stx_atomic_write_unit_min,
+        max_bytes: statx.stx_atomic_write_unit_max,
+        max_fast_bytes: statx.stx_atomic_write_unit_max_opt,
+        segments_max: statx.stx_atomic_write_segments_max,
+    };
+    (Answer::Yes, Some(limits))
+}
+
+fn outlook(file: &File, kind: FileType, refusal: Option<Errno>) -> Outlook {
+    let filesystem = Filesystem::of(file, kind);
+    let asked = StatxFlags::DIOALIGN | STATX_DIO_READ_ALIGN | STATX_WRITE_ATOMIC;
+    let statx = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, asked);
+    let answer = statx.as_ref().map_or(DioAnswer::Missing, dio_answer);
+    let (atomic_write_answer, atomic_write) = statx.as_ref().map_or((Answer::Unknown, None), atomic_answer);
+    let (support, reason, alignment) = classify(file, kind, &filesystem, answer, refusal);
+    Outlook { support, reason, alignment, atomic_write, atomic_write_answer, filesystem: filesystem.name }
+}
+
+fn classify(
+    file: &File,
+    kind: FileType,
+    filesystem: &Filesystem,
+    answer: DioAnswer,
+    refusal: Option<Errno>,
+) -> (Support, String, Alignment) {
+    let name = &filesystem.name;
+    if let Some(errno) = refusal {
+        let reason = format!("{name} refuses O_DIRECT (errno {})", errno.raw_os_error());
+        return (Support::Refused { reason: reason.clone() }, reason, Alignment::not_needed());
+    }
+    let buffered =
+        |reason: String| (Support::SilentlyBuffered { reason: reason.clone() }, reason, Alignment::not_needed());
+    match answer {
+        DioAnswer::Aligned { memory, write_offset, read_offset } => {
+            let alignment = Alignment {
+                memory_bytes: Some(memory),
+                write_offset_bytes: Some(write_offset),
+                read_offset_bytes: Some(read_offset),
+                source: AlignmentSource::Statx,
+            };
+            (Support::Direct, format!("statx says that {name} takes direct I/O on this file"), alignment)
+        }
+        DioAnswer::Zero => buffered(format!(
+            "statx says that {name} takes no direct I/O on this file (alignments of zero), though it accepts O_DIRECT"
+        )),
+        DioAnswer::Missing => {
+            if let Some(why) = filesystem.buffers(file) {
+                return buffered(why);
+            }
+            let (alignment, told) = alignment_without_statx(file, kind, filesystem);
+            if alignment.source == AlignmentSource::XfsDioInfo {
+                return (Support::Direct, "XFS takes direct I/O (XFS_IOC_DIOINFO)".to_owned(), alignment);
+            }
+            if kind == FileType::BlockDevice {
+                // Block devices have taken O_DIRECT since Linux 2.4.10 and have no way to ignore it.
+                return (
+                    Support::Direct,
+                    "a block device takes direct I/O in units of its sector".to_owned(),
+                    alignment,
+                );
+            }
+            let reason = format!("{name} accepts O_DIRECT, and statx does not say what becomes of it; {told}");
+            (Support::Unknown { reason: reason.clone() }, reason, alignment)
+        }
+    }
+}
+
+/// `struct dioattr` of XFS: alignment of memory, smallest and largest transfer, in bytes.
+/// Source: Linux `fs/xfs/libxfs/xfs_fs.h`; xfsctl(3).
+#[repr(C)]
+#[derive(Default)]
+struct XfsDioInfo {
+    memory: u32,
+    transfer_min: u32,
+    transfer_max: u32,
+}
+const _: () = assert!(size_of::<XfsDioInfo>() == 12);
+
+fn alignment_without_statx(file: &File, kind: FileType, filesystem: &Filesystem) -> (Alignment, &'static str) {
+    if filesystem.magic == Some(XFS_MAGIC) && kind == FileType::RegularFile {
+        const XFS_IOC_DIOINFO: rustix::ioctl::Opcode = rustix::ioctl::opcode::read::<XfsDioInfo>(b'X', 30);
+        // SAFETY: XFS_IOC_DIOINFO on a file of XFS fills exactly one `struct dioattr`.
+        let info = unsafe { rustix::ioctl::ioctl(file, rustix::ioctl::Getter::<XFS_IOC_DIOINFO, XfsDioInfo>::new()) };
+        if let Ok(XfsDioInfo { memory, transfer_min, .. }) = info
+            && memory.is_power_of_two()
+            && transfer_min.is_power_of_two()
+        {
+            let alignment = Alignment {
+                memory_bytes: Some(memory),
+                write_offset_bytes: Some(transfer_min),
+                read_offset_bytes: Some(transfer_min),
+                source: AlignmentSource::XfsDioInfo,
+            };
+            return (alignment, "XFS does");
+        }
+    }
+    let sector = if kind == FileType::BlockDevice {
+        rustix::fs::ioctl_blksszget(file).ok()
+    } else {
+        rustix::fs::fstat(file).ok().and_then(|stat| {
+            let text = queue_attribute(stat.st_dev, "logical_block_size")?;
+            text.parse::<u32>().ok()
+        })
+    };
+    match sector.filter(|bytes| bytes.is_power_of_two()) {
+        Some(bytes) => (
+            Alignment::uniform(bytes, AlignmentSource::SectorSize),
+            "the alignment is that of the device's logical sector",
+        ),
+        None => (Alignment::unknown(), "nothing below it tells an alignment either"),
+    }
+}
+
+/// An attribute of the request queue of the disk with this number, or of the disk it is part of.
+fn queue_attribute(device: u64, name: &str) -> Option<String> {
+    let root = format!("/sys/dev/block/{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    // A partition has no queue; its folder lies in that of its disk.
+    [format!("{root}/queue/{name}"), format!("{root}/../queue/{name}")]
+        .iter()
+        .find_map(|path| std::fs::read_to_string(path).ok())
+        .map(|text| text.trim().to_owned())
+}
+
+/// Whether `RWF_DONTCACHE` is known to kernel and filesystem, asked with a read beyond the end of
+/// the file: flags are checked before the size, and nothing is transferred.
+fn uncached_buffered(file: &File) -> Answer {
+    let Ok(flags) = rustix::fs::fcntl_getfl(file) else { return Answer::Unknown };
+    if flags.contains(OFlags::WRONLY) {
+        return Answer::Unknown;
+    }
+    // The largest offset that leaves room for the read, and is aligned in case the file is direct.
+    let offset = (i64::MAX as u64) - (1 << 20) + 1;
+    let Ok(mut buffer) = crate::AlignedBuffer::new(4096, 4096) else { return Answer::Unknown };
+    let mut parts = [io::IoSliceMut::new(&mut buffer)];
+    match rustix::io::preadv2(file, &mut parts, offset, RWF_DONTCACHE) {
+        Ok(0) => Answer::Yes,
+        Err(Errno::OPNOTSUPP) => Answer::No,
+        _ => Answer::Unknown,
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Filesystems
+
+const BTRFS_MAGIC: u64 = 0x9123_683e;
+const ECRYPTFS_MAGIC: u64 = 0xf15f;
+const EXT_MAGIC: u64 = 0xef53;
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+const XFS_MAGIC: u64 = 0x5846_5342;
+const ZFS_MAGIC: u64 = 0x2fc1_2fc1;
+
+/// Names of filesystems by the number in `statfs.f_type`. Source: statfs(2), Linux
+/// `include/uapi/linux/magic.h`.
+const FILESYSTEM_NAMES: &[(u64, &str)] = &[
+    (EXT_MAGIC, "ext4"),
+    (XFS_MAGIC, "XFS"),
+    (BTRFS_MAGIC, "btrfs"),
+    (TMPFS_MAGIC, "tmpfs"),
+    (ZFS_MAGIC, "ZFS"),
+    (ECRYPTFS_MAGIC, "eCryptfs"),
+    (0x8584_58f6, "ramfs"),
+    (0x794c_7630, "overlayfs"),
+    (0x6969, "NFS"),
+    (0x6573_5546, "FUSE"),
+    (0xff53_4d42, "CIFS"),
+    (0xfe53_4d42, "SMB"),
+    (0x0102_1997, "9p"),
+    (0xf2f5_2010, "F2FS"),
+    (0xca45_1a4e, "bcachefs"),
+    (0x4d44, "FAT"),
+    (0x2011_bab0, "exFAT"),
+    (0x7366_746e, "NTFS"),
+    (0x00c3_6400, "Ceph"),
+    (0x0bd0_0bd0, "Lustre"),
+    (0x7461_636f, "OCFS2"),
+    (0x0116_1970, "GFS2"),
+    (0x4750_4653, "GPFS"),
+    (0x9fa0, "procfs"),
+    (0x6265_6572, "sysfs"),
+    (0x958_458f6, "hugetlbfs"),
+    (0x7371_7368, "squashfs"),
+    (0xe0f5_e1e2, "EROFS"),
+];
+
+struct Filesystem {
+    magic: Option<u64>,
+    name: String,
+}
+
+impl Filesystem {
+    fn of(file: &File, kind: FileType) -> Self {
+        if kind == FileType::BlockDevice {
+            return Self { magic: None, name: "the block device".to_owned() };
+        }
+        match rustix::fs::fstatfs(file) {
+            Ok(statfs) => {
+                // The field is signed or not, and 32 or 64 bits wide, by architecture.
+                #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
+                let magic = (statfs.f_type as u64) & 0xffff_ffff;
+                let known = FILESYSTEM_NAMES.iter().find(|(number, _)| *number == magic);
+                let name =
+                    known.map_or_else(|| format!("a filesystem of type {magic:#x}"), |(_, name)| (*name).to_owned());
+                Self { magic: Some(magic), name }
+            }
+            Err(_) => Self { magic: None, name: "a filesystem that statfs cannot name".to_owned() },
+        }
+    }
+
+    /// Why direct transfers on this filesystem must be expected to be buffered, where statx is
+    /// silent; [`None`]: not known to buffer.
+    fn buffers(&self, file: &File) -> Option<String> {
+        match self.magic? {
+            BTRFS_MAGIC => Some(
+                "btrfs accepts O_DIRECT and buffers what is misaligned or has checksums, and statx does not say otherwise"
+                    .to_owned(),
+            ),
+            TMPFS_MAGIC => Some("tmpfs holds its files in the page cache itself; O_DIRECT changes nothing".to_owned()),
+            ECRYPTFS_MAGIC => Some("eCryptfs encrypts in the page cache".to_owned()),
+            ZFS_MAGIC => {
+                let version = std::fs::read_to_string("/sys/module/zfs/version").ok()?;
+                is_zfs_before_2_3(&version)
+                    .then(|| format!("OpenZFS {} accepts O_DIRECT and ignores it; 2.3 does not", version.trim()))
+            }
+            EXT_MAGIC => {
+                let device = rustix::fs::fstat(file).ok()?.st_dev;
+                let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+                has_journalled_data(&mounts, rustix::fs::major(device), rustix::fs::minor(device))
+                    .then(|| "ext4 is mounted with data=journal and buffers direct transfers".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether an OpenZFS version string ("2.2.7-1") is older than 2.3, which brought direct I/O.
+/// A string that cannot be read is not known to be.
+fn is_zfs_before_2_3(version: &str) -> bool {
+    let mut numbers = version.trim().split(['.', '-']).map(|part| part.parse::<u32>().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(major), Some(minor)) => (major, minor) < (2, 3),
+        _ => false,
+    }
+}
+
+/// Whether a mount of device `major:minor` in the text of `mountinfo` says `data=journal`. Per
+/// mount, the third field is the device and the last one holds the filesystem's options.
+fn has_journalled_data(mountinfo: &str, major: u32, minor: u32) -> bool {
+    let device = format!("{major}:{minor}");
+    mountinfo.lines().any(|line| {
+        let mut fields = line.split(' ');
+        fields.nth(2) == Some(&device)
+            && fields.next_back().is_some_and(|options| options.split(',').any(|option| option == "data=journal"))
+    })
+}
+
+// ---------------------------------------------------------------------------------------------
+// Flush, space, cache
+
+pub(crate) fn flush(file: &File, level: FlushLevel) -> io::Result<Flushed> {
+    // Both calls wait for the data and send the device a flush request, unless the filesystem is
+    // mounted with `nobarrier` (fsync(2)). There is no weaker call with a barrier's promise:
+    // sync_file_range(2) writes out, and promises nothing.
+    if level <= FlushLevel::Data {
+        rustix::fs::fdatasync(file)?;
+        Ok(Flushed { level: FlushLevel::Data, device_cache_flushed: true, call: "fdatasync" })
+    } else {
+        rustix::fs::fsync(file)?;
+        Ok(Flushed { level: FlushLevel::Device, device_cache_flushed: true, call: "fsync" })
+    }
+}
+
+pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    // Not posix_fallocate: where the filesystem cannot reserve, the C library writes zeros instead.
+    Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, len)?)
+}
+
+/// `struct cachestat_range` and `struct cachestat`. Source: Linux `include/uapi/linux/mman.h`.
+#[repr(C)]
+struct CachestatRange {
+    offset: u64,
+    length: u64,
+}
+#[repr(C)]
+#[derive(Default)]
+struct Cachestat {
+    cached: u64,
+    dirty: u64,
+    writeback: u64,
+    evicted: u64,
+    recently_evicted: u64,
+}
+const _: () = assert!(size_of::<CachestatRange>() == 16 && size_of::<Cachestat>() == 40);
+
+/// `cachestat` has the number 451 wherever numbers are shared by all architectures.
+/// Source: Linux `include/uapi/asm-generic/unistd.h`.
+#[cfg(not(any(target_arch = "mips", target_arch = "mips64", target_arch = "mips32r6", target_arch = "mips64r6")))]
+const SYS_CACHESTAT: Option<libc::c_long> = Some(451);
+#[cfg(any(target_arch = "mips", target_arch = "mips64", target_arch = "mips32r6", target_arch = "mips64r6"))]
+const SYS_CACHESTAT: Option<libc::c_long> = None;
+
+pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {
+    let size_bytes = size_of_file(file)?;
+    let page = unix::page_size_bytes();
+    let (start, end) = unix::page_range(offset, len, size_bytes, page);
+    let file_pages = (end - start).div_ceil(page);
+    // The kernel takes a length of zero as "to the end", which is not what an empty range means.
+    if let Some(number) = SYS_CACHESTAT.filter(|_| file_pages > 0) {
+        let range = CachestatRange { offset: start, length: end - start };
+        let mut counted = Cachestat::default();
+        // SAFETY: both structures have the kernel's layout (asserted above) and outlive the call.
+        let code =
+            unsafe { libc::syscall(number, file.as_raw_fd(), &raw const range, &raw mut counted, 0 as libc::c_uint) };
+        if code == 0 {
+            return Ok(Residency {
+                cached_pages: counted.cached,
+                dirty_pages: Some(counted.dirty),
+                writeback_pages: Some(counted.writeback),
+                evicted_pages: Some(counted.evicted),
+                page_size_bytes: page,
+                file_pages,
+                source: "cachestat",
+            });
+        }
+        let error = io::Error::last_os_error();
+        // ENOSYS: before Linux 6.5. EOPNOTSUPP: hugetlbfs. EPERM: a seccomp filter (containers), or
+        // since 6.15 a file that is neither ours nor writable; mincore then knows no better, and says so.
+        if !matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EOPNOTSUPP | libc::EPERM)) {
+            return Err(error);
+        }
+    }
+    unix::residency_by_mincore(file, offset, len, size_bytes)
+}
+
+pub(crate) fn evict(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    Ok(rustix::fs::fadvise(file, offset, NonZeroU64::new(len), rustix::fs::Advice::DontNeed)?)
+}
+
+fn size_of_file(file: &File) -> io::Result<u64> {
+    let stat = rustix::fs::fstat(file)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice {
+        return Ok(device_size_bytes(file)?);
+    }
+    u64::try_from(stat.st_size).map_err(io::Error::other)
+}
+
+// ---------------------------------------------------------------------------------------------
+// Disks
+
+fn device_size_bytes(file: &File) -> Result<u64, Errno> {
+    // The header says `size_t` and the kernel writes eight bytes on every architecture.
+    const BLKGETSIZE64: rustix::ioctl::Opcode = rustix::ioctl::opcode::read::<usize>(0x12, 114);
+    // SAFETY: BLKGETSIZE64 fills one 64-bit number.
+    unsafe { rustix::ioctl::ioctl(file, rustix::ioctl::Getter::<BLKGETSIZE64, u64>::new()) }
+}
+
+pub(crate) fn device_facts(file: &File) -> Result<DeviceFacts, DeviceError> {
+    let failed = |call| move |errno: Errno| DeviceError::Io { call, source: errno.into() };
+    let stat = rustix::fs::fstat(file).map_err(failed("fstat"))?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::BlockDevice => {}
+        FileType::RegularFile => return Err(DeviceError::NotADevice { kind: "regular file" }),
+        kind => return Err(DeviceError::NotADevice { kind: unix::unfit_kind(kind).unwrap_or("file") }),
+    }
+    const BLKIOMIN: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 120);
+    const BLKIOOPT: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 121);
+    const BLKROTATIONAL: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 126);
+    // SAFETY: BLKIOMIN and BLKIOOPT each fill one 32-bit number, BLKROTATIONAL a 16-bit one.
+    let (minimum, optimal, rotational) = unsafe {
+        (
+            rustix::ioctl::ioctl(file, rustix::ioctl::Getter::<BLKIOMIN, u32>::new()),
+            rustix::ioctl::ioctl(file, rustix::ioctl::Getter::<BLKIOOPT, u32>::new()),
+            rustix::ioctl::ioctl(file, rustix::ioctl::Getter::<BLKROTATIONAL, u16>::new()),
+        )
+    };
+    let (serial, serial_source) = serial(file, stat.st_rdev).unzip();
+    Ok(DeviceFacts {
+        size_bytes: device_size_bytes(file).map_err(failed("BLKGETSIZE64"))?,
+        logical_sector_bytes: rustix::fs::ioctl_blksszget(file).map_err(failed("BLKSSZGET"))?,
+        physical_sector_bytes: rustix::fs::ioctl_blkpbszget(file).ok().filter(|bytes| *bytes > 0),
+        minimum_io_bytes: minimum.ok().filter(|bytes| *bytes > 0),
+        optimal_io_bytes: optimal.ok().filter(|bytes| *bytes > 0),
+        is_rotational: rotational.ok().map(|number| number != 0),
+        serial,
+        serial_source,
+    })
+}
+
+/// The serial number, asked of the disk itself and then of sysfs.
+fn serial(file: &File, device: u64) -> Option<(String, &'static str)> {
+    if let Some(serial) = scsi_serial(file) {
+        return Some((serial, "SCSI page 0x80"));
+    }
+    let root = format!("/sys/dev/block/{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    // virtio-blk has `serial` beside the queue, NVMe and MMC in the device; a partition's folder
+    // lies in that of its disk.
+    ["serial", "device/serial", "../serial", "../device/serial"]
+        .iter()
+        .filter_map(|name| std::fs::read(format!("{root}/{name}")).ok())
+        .find_map(|bytes| tidy_serial(&bytes))
+        .map(|serial| (serial, "sysfs"))
+}
+
+/// `struct sg_io_hdr`. Source: Linux `include/scsi/sg.h`.
+#[repr(C)]
+struct SgIoHeader {
+    interface_id: i32,
+    direction: i32,
+    command_length: u8,
+    sense_length_max: u8,
+    iovec_count: u16,
+    data_length: u32,
+    data: *mut u8,
+    command: *const u8,
+    sense: *mut u8,
+    timeout_ms: u32,
+    flags: u32,
+    pack_id: i32,
+    user_pointer: *mut u8,
+    status: u8,
+    masked_status: u8,
+    message_status: u8,
+    sense_length: u8,
+    host_status: u16,
+    driver_status: u16,
+    data_left: i32,
+    duration_ms: u32,
+    info: u32,
+}
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<SgIoHeader>() == 88);
+
+/// Page 0x80 of INQUIRY, "unit serial number"; [`None`] from everything that is not SCSI.
+fn scsi_serial(file: &File) -> Option<String> {
+    const SG_IO: libc::c_ulong = 0x2285;
+    const SG_DXFER_FROM_DEV: i32 = -3;
+    // INQUIRY, with EVPD, page 0x80, 255 bytes. Source: SPC-4, 6.6 and 7.8.15.
+    let command = [0x12u8, 0x01, 0x80, 0x00, 0xff, 0x00];
+    let mut page = [0u8; 255];
+    let mut sense = [0u8; 32];
+    let mut header = SgIoHeader {
+        interface_id: i32::from(b'S'),
+        direction: SG_DXFER_FROM_DEV,
+        command_length: command.len() as u8,
+        sense_length_max: sense.len() as u8,
+        iovec_count: 0,
+        data_length: page.len() as u32,
+        data: page.as_mut_ptr(),
+        command: command.as_ptr(),
+        sense: sense.as_mut_ptr(),
+        timeout_ms: 5000,
+        flags: 0,
+        pack_id: 0,
+        user_pointer: std::ptr::null_mut(),
+        status: 0,
+        masked_status: 0,
+        message_status: 0,
+        sense_length: 0,
+        host_status: 0,
+        driver_status: 0,
+        data_left: 0,
+        duration_ms: 0,
+        info: 0,
+    };
+    // SAFETY: the header and the three buffers it points to outlive the call, with the lengths given.
+    let code = unsafe { libc::ioctl(file.as_raw_fd(), SG_IO as _, &raw mut header) };
+    let answered = code == 0 && header.status == 0 && header.host_status == 0 && header.driver_status == 0;
+    // Byte 1 repeats the page, bytes 2 and 3 hold the length of what follows, big-endian.
+    if !answered || page[1] != 0x80 {
+        return None;
+    }
+    let length = usize::from(u16::from_be_bytes([page[2], page[3]]));
+    tidy_serial(page.get(4..4 + length)?)
+}
+
+pub(crate) fn lock_volume(_file: &File, _lock: bool) -> Result<(), LockError> {
+    Err(LockError::Unsupported("a volume can be locked on Windows only; on Linux open the disk with `exclusive`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An answer of statx with the given mask and direct-I/O numbers.
+    fn statx_of(mask: StatxFlags, memory: u32, offset: u32, read_offset: u32) -> Statx {
+        // SAFETY: `Statx` is a plain structure of integers, for which zeros are valid.
+        let mut statx: Statx = unsafe { std::mem::zeroed() };
+        statx.stx_mask = mask.bits();
+        statx.stx_dio_mem_align = memory;
+        statx.stx_dio_offset_align = offset;
+        statx.stx_dio_read_offset_align = read_offset;
+        statx
+    }
+
+    #[test]
+    fn a_missing_answer_of_statx_is_unknown_even_beside_numbers() {
+        assert_eq!(dio_answer(&statx_of(StatxFlags::empty(), 512, 512, 512)), DioAnswer::Missing);
+    }
+
+    #[test]
+    fn an_answer_of_zeros_is_no() {
+        assert_eq!(dio_answer(&statx_of(StatxFlags::DIOALIGN, 0, 0, 0)), DioAnswer::Zero);
+    }
+
+    #[test]
+    fn reads_have_their_own_offset_only_if_statx_says_so() {
+        let both = StatxFlags::DIOALIGN | STATX_DIO_READ_ALIGN;
+        let aligned = |read_offset| DioAnswer::Aligned { memory: 512, write_offset: 4096, read_offset };
+        assert_eq!(dio_answer(&statx_of(both, 512, 4096, 512)), aligned(512));
+        assert_eq!(dio_answer(&statx_of(both, 512, 4096, 0)), aligned(4096));
+        assert_eq!(dio_answer(&statx_of(StatxFlags::DIOALIGN, 512, 4096, 512)), aligned(4096));
+    }
+
+    #[test]
+    fn atomic_limits_are_unknown_absent_or_given() {
+        let mut statx = statx_of(StatxFlags::empty(), 0, 0, 0);
+        assert_eq!(atomic_answer(&statx), (Answer::Unknown, None));
+        statx.stx_mask = STATX_WRITE_ATOMIC.bits();
+        assert_eq!(atomic_answer(&statx), (Answer::No, None));
+        statx.stx_atomic_write_unit_min = 4096;
+        statx.stx_atomic_write_unit_max = 65536;
+        statx.stx_atomic_write_segments_max = 1;
+        let limits = AtomicWrite { min_bytes: 4096, max_bytes: 65536, max_fast_bytes: 0, segments_max: 1 };
+        assert_eq!(atomic_answer(&statx), (Answer::Yes, Some(limits)));
+    }
+
+    #[test]
+    fn zfs_is_direct_from_version_2_3_and_an_unreadable_version_accuses_nobody() {
+        assert!(is_zfs_before_2_3("2.2.7-1ubuntu1\n"));
+        assert!(is_zfs_before_2_3("0.8.6-1"));
+        assert!(!is_zfs_before_2_3("2.3.0-1"));
+        assert!(!is_zfs_before_2_3("2.10.1"));
+        assert!(!is_zfs_before_2_3("unknown"));
+        assert!(!is_zfs_before_2_3(""));
+    }
+
+    #[test]
+    fn journalled_data_is_found_for_the_right_device_only() {
+        let mounts = "36 25 7:3 / /mnt rw,relatime shared:1 - ext4 /dev/loop3 rw,data=journal\n\
+                      37 25 7:4 / /srv rw - ext4 /dev/loop4 rw,data=ordered\n";
+        assert!(has_journalled_data(mounts, 7, 3));
+        assert!(!has_journalled_data(mounts, 7, 4));
+        assert!(!has_journalled_data(mounts, 7, 5));
+        assert!(!has_journalled_data("", 7, 3));
+    }
+}

@@ -1,0 +1,156 @@
+//! What Linux, macOS and FreeBSD do alike.
+
+use crate::cache::Residency;
+use crate::lock::{LockError, LockMode};
+use rustix::fs::{FileType, FlockOperation};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+/// What kind of thing a file that holds no data at offsets is; [`None`] for regular files and
+/// block devices.
+pub(crate) fn unfit_kind(kind: FileType) -> Option<&'static str> {
+    match kind {
+        FileType::RegularFile | FileType::BlockDevice => None,
+        FileType::Directory => Some("directory"),
+        FileType::Fifo => Some("pipe"),
+        FileType::Socket => Some("socket"),
+        FileType::CharacterDevice => Some("character device"),
+        FileType::Symlink => Some("symbolic link"),
+        FileType::Unknown => Some("file of unknown kind"),
+    }
+}
+
+pub(crate) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    Ok(rustix::io::pread(file, buffer, offset)?)
+}
+
+pub(crate) fn write_at(file: &File, buffer: &[u8], offset: u64) -> io::Result<usize> {
+    Ok(rustix::io::pwrite(file, buffer, offset)?)
+}
+
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    use rustix::fs::{Mode, OFlags};
+    let directory = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok(rustix::fs::fsync(directory)?)
+}
+
+pub(crate) fn try_lock(file: &File, mode: LockMode) -> Result<(), LockError> {
+    let operation = match mode {
+        LockMode::Shared => FlockOperation::NonBlockingLockShared,
+        LockMode::Exclusive => FlockOperation::NonBlockingLockExclusive,
+    };
+    rustix::fs::flock(file, operation).map_err(|errno| LockError::from_system(errno.into()))
+}
+
+pub(crate) fn unlock(file: &File) -> Result<(), LockError> {
+    rustix::fs::flock(file, FlockOperation::Unlock).map_err(|errno| LockError::from_system(errno.into()))
+}
+
+/// Bytes are mapped for `mincore` in pieces of this size: 1 GiB, 262,144 pages of 4 KiB, for which
+/// the answer takes 256 KiB.
+const WINDOW_BYTES: u64 = 1 << 30;
+
+/// Counts resident pages through `mincore`. `size_bytes` is the size of the file or disk.
+pub(crate) fn residency_by_mincore(file: &File, offset: u64, len: u64, size_bytes: u64) -> io::Result<Residency> {
+    let page = page_size_bytes();
+    let (start, end) = page_range(offset, len, size_bytes, page);
+    let mut cached_pages = 0;
+    let mut position = start;
+    while position < end {
+        let window = (end - position).min(WINDOW_BYTES);
+        let pages = usize::try_from(window.div_ceil(page)).map_err(io::Error::other)?;
+        let window = usize::try_from(window).map_err(io::Error::other)?;
+        let mut answer = vec![0u8; pages];
+        // SAFETY: a new mapping at an address of the kernel's choice; its memory is never read, so a
+        // file that shrinks meanwhile cannot raise SIGBUS.
+        let map = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                window,
+                rustix::mm::ProtFlags::READ,
+                rustix::mm::MapFlags::SHARED,
+                file,
+                position,
+            )
+        }?;
+        // SAFETY: `map` is `window` bytes long and `answer` has one byte for each of its pages.
+        let code = unsafe { libc::mincore(map.cast(), window, answer.as_mut_ptr().cast()) };
+        let failure = io::Error::last_os_error();
+        // SAFETY: the mapping made above; nothing else refers to it.
+        unsafe { rustix::mm::munmap(map, window) }?;
+        if code != 0 {
+            return Err(failure);
+        }
+        cached_pages += answer.iter().filter(|byte| **byte & 1 == 1).count() as u64;
+        position += window as u64;
+    }
+    Ok(Residency {
+        cached_pages,
+        dirty_pages: None,
+        writeback_pages: None,
+        evicted_pages: None,
+        page_size_bytes: page,
+        file_pages: (end - start).div_ceil(page),
+        source: "mincore",
+    })
+}
+
+/// The range in bytes, widened to a whole page at its start and cut at the end of the file. Both
+/// numbers are the same if nothing of the file is in it.
+pub(crate) fn page_range(offset: u64, len: u64, size_bytes: u64, page: u64) -> (u64, u64) {
+    let start = crate::round_down(offset, page);
+    let end = if len == 0 { size_bytes } else { offset.saturating_add(len).min(size_bytes) };
+    (start, if offset < size_bytes { end } else { start })
+}
+
+/// The size of a page, in bytes.
+pub(crate) fn page_size_bytes() -> u64 {
+    // SAFETY: `sysconf` only reads.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u64::try_from(size).ok().filter(|size| size.is_power_of_two()).expect("every system has a page size")
+}
+
+/// A lock of the kind that belongs to the open file; `None` gives it up.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+pub(crate) fn lock_range(file: &File, mode: Option<LockMode>, offset: u64, len: u64) -> Result<(), LockError> {
+    let too_far =
+        |_| LockError::Io(io::Error::new(io::ErrorKind::InvalidInput, "the range ends beyond the largest file offset"));
+    // SAFETY: `flock` is a plain structure of integers, for which zeros are valid. `l_pid` must be
+    // zero for open-file-description locks.
+    let mut request: libc::flock = unsafe { std::mem::zeroed() };
+    request.l_type = match mode {
+        Some(LockMode::Shared) => libc::F_RDLCK,
+        Some(LockMode::Exclusive) => libc::F_WRLCK,
+        None => libc::F_UNLCK,
+    } as _;
+    request.l_whence = libc::SEEK_SET as _;
+    request.l_start = offset.try_into().map_err(too_far)?;
+    request.l_len = len.try_into().map_err(too_far)?;
+    // SAFETY: `request` is a valid `flock` structure for the length of the call.
+    let code = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw mut request) };
+    if code == 0 { Ok(()) } else { Err(LockError::from_system(io::Error::last_os_error())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page_range;
+
+    #[test]
+    fn a_page_range_is_widened_at_its_start_and_cut_at_the_end_of_the_file() {
+        assert_eq!(page_range(0, 0, 10_000, 4096), (0, 10_000));
+        assert_eq!(page_range(5000, 100, 10_000, 4096), (4096, 5100));
+        assert_eq!(page_range(5000, 100_000, 10_000, 4096), (4096, 10_000));
+        assert_eq!(page_range(9999, 1, 10_000, 4096), (8192, 10_000));
+        assert_eq!(page_range(0, 0, 0, 4096), (0, 0));
+    }
+
+    #[test]
+    fn a_page_range_beyond_the_end_of_the_file_is_empty() {
+        for offset in [10_000, 20_000, u64::MAX] {
+            let (start, end) = page_range(offset, u64::MAX, 10_000, 4096);
+            assert_eq!(start, end);
+        }
+    }
+}
