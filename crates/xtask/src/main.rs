@@ -1,2 +1,59 @@
-//! Placeholder of the first commit.
-fn main() {}
+//! The developer's one door: `cargo xtask …`.
+//!
+//! What CI types is what a developer types, so there is one program for both. It is kept small (it
+//! is built before anything else can begin) and knows no more of `trueio` than its command line and
+//! the record that it writes.
+
+mod bench;
+mod ci;
+mod gate;
+mod layers;
+mod process;
+mod setup;
+mod workspace;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask ci [quick|test|all]     every check, as CI runs it (default: all)
+    quick   format, layers, clippy, unit tests
+    test    quick, and all tests
+    all     test, and release build, docs, generated pages, cross-checks, gates, fuzz targets
+cargo xtask gate                    user instructions an I/O (callgrind) and memory, against their bars
+cargo xtask layers                  the crate table of ARCHITECTURE.md against what the crates use
+cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by side
+    --reps N          pairs of runs a case (default 7)
+    --seconds S       length of a run (default 2)
+    --cases A,B       only these (default: all; `--cases list` prints them)
+    --markdown FILE   also write the table between the markers in FILE
+    --self PROGRAM    measure this trueio instead of building one
+    environment: FIO=PROGRAM names another fio";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&args.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs what was asked; `false` if a check failed or a bar was missed.
+fn dispatch(args: &[&str]) -> Result<bool> {
+    match args {
+        ["ci"] => ci::run(ci::Extent::All),
+        ["ci", extent] => ci::run(extent.parse()?),
+        ["gate"] => gate::run(),
+        ["layers"] => layers::run(),
+        ["bench", "engine", rest @ ..] => bench::run(rest),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(true)
+        }
+        _ => bail!("`cargo xtask {}` is not a command\n\n{USAGE}", args.join(" ")),
+    }
+}

@@ -1,0 +1,107 @@
+//! What the tests need from the machine, and getting it.
+//!
+//! Packages are installed through apt, by root, only when missing, and it is said which. What can
+//! then be used is probed, and its names are what `TRUEIO_REQUIRE` lists where a skipped test is a
+//! failure.
+
+use crate::workspace::{command, has_program, is_root};
+use std::process::Stdio;
+
+/// A package, and the program by which it is recognised.
+const PACKAGES: [(&str, &str); 5] = [
+    ("xfsprogs", "mkfs.xfs"),
+    ("btrfs-progs", "mkfs.btrfs"),
+    ("fio", "fio"),
+    ("valgrind", "valgrind"),
+    ("chromium", "chromium"),
+];
+
+/// Installs what is missing; the error names what is missing still and why.
+pub(crate) fn install_packages() -> Result<String, String> {
+    let missing = || -> Vec<&str> {
+        PACKAGES.iter().filter(|(_, program)| !has_program(program)).map(|(package, _)| *package).collect()
+    };
+    let wanted = missing();
+    if wanted.is_empty() {
+        return Ok("nothing to install".into());
+    }
+    if !is_root() || !has_program("apt-get") {
+        let why = if is_root() { "no apt-get" } else { "not root" };
+        return Err(format!("{why}, and missing: {}", wanted.join(", ")));
+    }
+    println!("installing {}", wanted.join(", "));
+    let apt = |args: &[&str]| {
+        let mut apt = command("apt-get");
+        apt.args(["-o", "DPkg::Lock::Timeout=120"]).args(args);
+        apt.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null()).stdout(Stdio::null());
+        apt.status().is_ok_and(|status| status.success())
+    };
+    // One by one: a package that this system does not have must not keep the others away.
+    let install = |package: &str| apt(&["install", "--yes", "--no-install-recommends", package]);
+    let failed: Vec<&str> = wanted.iter().copied().filter(|package| !install(package)).collect();
+    if !failed.is_empty() && apt(&["update"]) {
+        failed.iter().for_each(|package| {
+            install(package);
+        });
+    }
+    let left = missing();
+    if left.is_empty() {
+        Ok(format!("installed {}", wanted.join(", ")))
+    } else {
+        Err(format!("apt-get did not install {}", left.join(", ")))
+    }
+}
+
+/// What a test may need, and what keeps it from being had here; `None`: it is here.
+pub(crate) fn needs() -> Vec<(&'static str, Option<String>)> {
+    let root = (!is_root()).then(|| "this user is not root".to_owned());
+    let loop_device = root.clone().or_else(|| {
+        let is_there = std::fs::OpenOptions::new().read(true).write(true).open("/dev/loop-control").is_ok();
+        (!is_there || !has_program("losetup")).then(|| "no /dev/loop-control or no losetup".to_owned())
+    });
+    let filesystem = |name: &str| {
+        loop_device.clone().or_else(|| {
+            let program = format!("mkfs.{name}");
+            if !has_program(&program) {
+                Some(format!("no {program}"))
+            } else if !kernel_has_filesystem(name) {
+                Some(format!("this kernel has no {name}"))
+            } else {
+                None
+            }
+        })
+    };
+    vec![
+        ("root", root.clone()),
+        ("loop", loop_device.clone()),
+        ("xfs", filesystem("xfs")),
+        ("btrfs", filesystem("btrfs")),
+        ("io_uring", io_uring_refusal()),
+    ]
+}
+
+fn kernel_has_filesystem(name: &str) -> bool {
+    let has = || {
+        let list = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
+        list.lines().any(|line| line.split_whitespace().last() == Some(name))
+    };
+    // It may be a module that nobody has asked for yet.
+    has() || {
+        let load = command("modprobe").arg(name).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        load.is_ok_and(|status| status.success()) && has()
+    }
+}
+
+/// Asks the kernel for the smallest ring.
+fn io_uring_refusal() -> Option<String> {
+    // struct io_uring_params is 120 bytes, and all zeros ask for nothing special. io_uring_setup(2).
+    let mut params = [0u64; 15];
+    // SAFETY: the kernel reads and writes 120 bytes at `params`, which is that long and aligned.
+    let descriptor = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, params.as_mut_ptr()) };
+    if descriptor < 0 {
+        return Some(format!("io_uring_setup: {}", std::io::Error::last_os_error()));
+    }
+    // SAFETY: the descriptor was just made and nobody else owns it.
+    unsafe { libc::close(descriptor as i32) };
+    None
+}
