@@ -1,15 +1,13 @@
 //! The library on the filesystem that the build lies on, whatever that is. Nothing here needs root.
 
+mod support;
+
 use std::path::PathBuf;
+use support::{folder, skip};
 use trueio_direct::{
     AlignedBuffer, FlushLevel, Granted, LockError, LockMode, OpenError, OpenOptions, Policy, ProbeError, SyncMode,
     TransferError, TransferPart, evict, flush, preallocate, probe, residency, sync_directory, try_lock, unlock,
 };
-
-/// A new folder on the filesystem of the build directory.
-fn folder() -> tempfile::TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
 
 fn new_file(policy: Policy) -> (tempfile::TempDir, PathBuf, trueio_direct::DirectFile) {
     let folder = folder();
@@ -229,11 +227,4 @@ fn written_pages_are_dirty_then_clean_then_gone() {
     let part = residency(file.file(), 4096, 8192).unwrap();
     assert_eq!(part.file_pages, 2);
     assert_eq!(residency(file.file(), 1 << 40, 4096).unwrap().file_pages, 0);
-}
-
-/// Says why a test did not run; fails where `TRUEIO_REQUIRE` lists the need.
-fn skip(need: &str, reason: &str) {
-    let required = std::env::var("TRUEIO_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|word| word.trim() == need), "`{need}` is required: {reason}");
-    println!("Skipped({need}): {reason}");
 }

@@ -375,13 +375,19 @@ fn alignment_without_statx(file: &File, kind: FileType, filesystem: &Filesystem)
             text.parse::<u32>().ok()
         })
     };
-    match sector.filter(|bytes| bytes.is_power_of_two()) {
-        Some(bytes) => (
-            Alignment::uniform(bytes, AlignmentSource::SectorSize),
-            "the alignment is that of the device's logical sector",
-        ),
-        None => (Alignment::unknown(), "nothing below it tells an alignment either"),
+    if let Some(bytes) = sector.filter(|bytes| bytes.is_power_of_two()) {
+        let alignment = Alignment::uniform(bytes, AlignmentSource::SectorSize);
+        return (alignment, "the alignment is that of the device's logical sector");
     }
+    // btrfs spreads over several devices and belongs to none; below its own block it buffers.
+    if filesystem.magic == Some(BTRFS_MAGIC)
+        && let Ok(statfs) = rustix::fs::fstatfs(file)
+        && let Some(bytes) = u32::try_from(statfs.f_bsize).ok().filter(|bytes| bytes.is_power_of_two())
+    {
+        let alignment = Alignment::uniform(bytes, AlignmentSource::FilesystemBlock);
+        return (alignment, "the alignment is that of the filesystem's block");
+    }
+    (Alignment::unknown(), "nothing below it tells an alignment either")
 }
 
 /// An attribute of the request queue of the disk with this number, or of the disk it is part of.
@@ -483,10 +489,14 @@ impl Filesystem {
     /// silent; [`None`]: not known to buffer.
     fn buffers(&self, file: &File) -> Option<String> {
         match self.magic? {
-            BTRFS_MAGIC => Some(
-                "btrfs accepts O_DIRECT and buffers what is misaligned or has checksums, and statx does not say otherwise"
-                    .to_owned(),
-            ),
+            BTRFS_MAGIC => {
+                let has_checksums =
+                    !rustix::fs::ioctl_getflags(file).is_ok_and(|flags| flags.contains(rustix::fs::IFlags::NOCOW));
+                has_checksums.then(|| {
+                    "btrfs accepts O_DIRECT, passes writes with checksums through the page cache, and buffers whatever is misaligned"
+                        .to_owned()
+                })
+            }
             TMPFS_MAGIC => Some("tmpfs holds its files in the page cache itself; O_DIRECT changes nothing".to_owned()),
             ECRYPTFS_MAGIC => Some("eCryptfs encrypts in the page cache".to_owned()),
             ZFS_MAGIC => {

@@ -1,0 +1,281 @@
+//! What the library says about a filesystem, held against what the kernel does on it. *(Linux)*
+//!
+//! Goal: `Direct`, `SilentlyBuffered` and `Refused` are true, and the alignments are the kernel's.
+//! Method: filesystems of every kind on loop devices of both sector sizes. Where direct is claimed,
+//! a raw `pwrite` at the claimed alignment succeeds and leaves no page in the cache, and one at half
+//! of it fails with `EINVAL`. Where buffering is claimed, raw misaligned transfers with O_DIRECT
+//! succeed, and the read leaves pages in the cache. (The write need not: btrfs throws out what it
+//! wrote through the cache.)
+//!
+//! Needs root, `losetup` and `mkfs.*`; prints why it is skipped otherwise.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::fs::File;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use support::{Loop, Mount, skip};
+use trueio_direct::{
+    AlignedBuffer, Alignment, AlignmentSource, Answer, DeviceError, FlushLevel, Granted, OpenError, OpenOptions,
+    Policy, Support, device_facts, flush, probe, residency,
+};
+
+const MIB: u64 = 1 << 20;
+
+/// What must hold, checked against the kernel itself.
+fn assert_direct(folder: &Path, needed: &Alignment) {
+    let path = folder.join("direct");
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
+    assert_eq!((file.granted(), file.alignment()), (Granted::Direct, needed), "{}", file.reason());
+    assert_eq!(probe(&path).unwrap().support, Support::Direct);
+    assert_eq!(probe(&path).unwrap().alignment, *needed);
+    assert_kernel_enforces(file.file(), needed);
+    assert_eq!(residency(file.file(), 0, 0).unwrap().cached_pages, 0);
+    file.flush(FlushLevel::Device).unwrap();
+}
+
+/// Raw calls: at the alignment given they succeed, off it they fail with `EINVAL`.
+fn assert_kernel_enforces(file: &File, needed: &Alignment) {
+    let buffer = AlignedBuffer::new(64 * 1024, 8192).unwrap();
+    let block = needed.write_offset_bytes.unwrap() as usize;
+    let memory = needed.memory_bytes.unwrap() as usize;
+    // Room, so that the transfers in the middle of it overwrite.
+    assert_eq!(file.write_at(&buffer, 0).unwrap(), buffer.len());
+    assert_eq!(file.write_at(&buffer[..block], block as u64).unwrap(), block);
+    assert_eq!(file.write_at(&buffer[memory..memory + block], 0).unwrap(), block);
+    // Longer than a page: Linux 6.18 takes a misaligned address if the buffer lies within one page.
+    let (off_address, off_length, off_offset) = (&buffer[1..=8192], &buffer[..block / 2], block as u64 / 2);
+    let refused = |result: std::io::Result<usize>| result.unwrap_err().raw_os_error() == Some(libc::EINVAL);
+    assert!(refused(file.write_at(off_address, 0)));
+    assert!(refused(file.write_at(off_length, 0)));
+    assert!(refused(file.write_at(&buffer[..block], off_offset)));
+}
+
+/// `Require` refuses and leaves nothing behind; `Prefer` says "buffered"; the kernel does buffer.
+fn assert_silently_buffered(folder: &Path, word: &str) {
+    let path = folder.join("buffered");
+    let options = OpenOptions::new().read(true).write(true);
+    let error = options.clone().create_new(true).open(&path).unwrap_err();
+    assert!(matches!(&error, OpenError::Buffers { reason, .. } if reason.contains(word)), "{error}");
+    assert!(!path.exists(), "a file that could not be opened was left behind");
+
+    let file = options.clone().create_new(true).policy(Policy::Prefer).open(&path).unwrap();
+    assert_eq!(file.granted(), Granted::Buffered);
+    assert_eq!(*file.alignment(), Alignment::not_needed());
+    assert!(file.reason().contains(word), "{}", file.reason());
+    let support = probe(&path).unwrap().support;
+    assert!(matches!(&support, Support::SilentlyBuffered { reason } if reason.contains(word)), "{support:?}");
+
+    // The kernel's part: it takes the flag and what no direct transfer could be, through the cache.
+    let raw = File::options().read(true).write(true).custom_flags(libc::O_DIRECT).open(&path).unwrap();
+    raw.write_at(&[1; 4095], 1).unwrap();
+    raw.read_at(&mut [0; 100], 3).unwrap();
+    assert!(residency(&raw, 0, 0).unwrap().cached_pages > 0);
+    assert!(options.open(&path).is_err(), "an existing file is refused too");
+    assert_eq!(std::fs::read(&path).unwrap().len(), 4096, "and is still there");
+}
+
+fn statx(memory: u32, write_offset: u32, read_offset: u32) -> Alignment {
+    let mut alignment = Alignment::uniform(memory, AlignmentSource::Statx);
+    alignment.write_offset_bytes = Some(write_offset);
+    alignment.read_offset_bytes = Some(read_offset);
+    alignment
+}
+
+/// Runs `check` on the mounted filesystem, or says why not.
+fn on(mount: Result<Mount, String>, need: &str, check: impl FnOnce(&Mount)) {
+    match mount {
+        Ok(mount) => check(&mount),
+        Err(reason) => skip(need, &reason),
+    }
+}
+
+/// Whether statx reports alignment at all on this kernel (6.1); asked of the one given.
+fn kernel_reports(folder: &Path) -> bool {
+    let path = folder.join("asked");
+    std::fs::write(&path, b"x").unwrap();
+    let reports = probe(&path).unwrap().alignment.source == AlignmentSource::Statx;
+    if !reports {
+        skip("dioalign", "statx reports no alignment on this kernel");
+    }
+    reports
+}
+
+#[test]
+fn ext4_is_direct_at_the_sector_of_its_device() {
+    for sector in [512, 4096] {
+        on(Mount::on_loop("ext4", 64 * MIB, sector, ""), "loop", |mount| {
+            if kernel_reports(mount.path()) {
+                assert_direct(mount.path(), &statx(512, sector, sector));
+            }
+        });
+    }
+}
+
+#[test]
+fn ext4_with_journalled_data_accepts_the_flag_and_buffers() {
+    on(Mount::on_loop("ext4", 64 * MIB, 512, "data=journal"), "loop", |mount| {
+        assert_silently_buffered(mount.path(), "ext4");
+    });
+}
+
+#[test]
+fn xfs_is_direct_and_its_atomic_writes_are_reported_with_their_limits() {
+    for sector in [512, 4096] {
+        on(Mount::on_loop("xfs", 512 * MIB, sector, ""), "xfs", |mount| {
+            if !kernel_reports(mount.path()) {
+                return;
+            }
+            let probe = probe(&mount.path().join("asked")).unwrap();
+            assert_eq!(probe.filesystem, "XFS");
+            assert_direct(mount.path(), &probe.alignment);
+            assert!(probe.alignment.write_offset_bytes.unwrap() >= sector);
+            match probe.atomic_write_answer {
+                Answer::Yes => {
+                    let limits = probe.atomic_write.unwrap();
+                    assert!(limits.min_bytes.is_power_of_two() && limits.max_bytes >= limits.min_bytes);
+                }
+                Answer::No | Answer::Unknown => assert_eq!(probe.atomic_write, None),
+            }
+        });
+    }
+}
+
+#[test]
+fn btrfs_accepts_the_flag_and_buffers() {
+    on(Mount::on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", |mount| {
+        assert_silently_buffered(mount.path(), "btrfs");
+    });
+}
+
+/// Goal: a file of btrfs without checksums is not lumped together with the others.
+/// Method: a new file in a folder marked `chattr +C`. Aligned transfers leave nothing in the cache.
+#[test]
+fn btrfs_without_copy_on_write_is_granted_though_nobody_confirms_it() {
+    on(Mount::on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", |mount| {
+        let status = std::process::Command::new("chattr").arg("+C").arg(mount.path()).status();
+        if !status.is_ok_and(|status| status.success()) {
+            return skip("chattr", "chattr +C failed");
+        }
+        let path = mount.path().join("data");
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
+        assert_eq!(file.granted(), Granted::Direct);
+        assert!(file.reason().contains("statx does not say"), "{}", file.reason());
+        assert_eq!(file.alignment().source, AlignmentSource::FilesystemBlock);
+        assert!(matches!(probe(&path).unwrap().support, Support::Unknown { .. }));
+        let mut buffer = AlignedBuffer::new(64 * 1024, 4096).unwrap();
+        file.write_all_at(&buffer, 0).unwrap();
+        file.read_exact_at(&mut buffer, 0).unwrap();
+        assert_eq!(residency(file.file(), 0, 0).unwrap().cached_pages, 0);
+        assert!(file.write_all_at(&buffer[..512], 0).is_err(), "shorter than a block: btrfs would buffer it");
+    });
+}
+
+#[test]
+fn tmpfs_accepts_the_flag_and_buffers() {
+    on(Mount::new("tmpfs", "tmpfs", "size=16m"), "mount", |mount| {
+        assert_silently_buffered(mount.path(), "tmpfs");
+    });
+}
+
+#[test]
+fn tmpfs_is_found_without_root_where_it_is_mounted_for_everybody() {
+    let Ok(folder) = tempfile::tempdir_in("/dev/shm") else { return skip("shm", "/dev/shm cannot be written") };
+    assert_silently_buffered(folder.path(), "tmpfs");
+}
+
+#[test]
+fn ramfs_refuses_the_flag_and_a_refused_new_file_is_not_left_behind() {
+    on(Mount::new("ramfs", "ramfs", ""), "mount", |mount| {
+        let path = mount.path().join("refused");
+        let options = OpenOptions::new().read(true).write(true);
+        let error = options.clone().create_new(true).open(&path).unwrap_err();
+        assert!(matches!(error, OpenError::Refused { .. }), "{error}");
+        assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+        assert!(error.to_string().contains("ramfs refuses O_DIRECT"), "{error}");
+        assert!(!path.exists(), "a file that could not be opened was left behind");
+
+        let file = options.clone().create_new(true).policy(Policy::Prefer).open(&path).unwrap();
+        assert_eq!(file.granted(), Granted::Buffered);
+        file.write_all_at(b"unaligned", 3).unwrap();
+        assert!(matches!(probe(&path).unwrap().support, Support::Refused { .. }));
+        assert!(matches!(options.open(&path), Err(OpenError::Refused { .. })));
+        assert_eq!(std::fs::read(&path).unwrap(), b"\0\0\0unaligned");
+    });
+}
+
+#[test]
+fn overlayfs_answers_for_the_filesystem_below_it() {
+    on(Mount::on_loop("ext4", 64 * MIB, 512, ""), "loop", |below| {
+        if !kernel_reports(below.path()) {
+            return;
+        }
+        for name in ["lower", "upper", "work"] {
+            std::fs::create_dir(below.path().join(name)).unwrap();
+        }
+        let root = below.path().display();
+        let options = format!("lowerdir={root}/lower,upperdir={root}/upper,workdir={root}/work");
+        on(Mount::new("overlay", "overlay", &options), "overlay", |mount| {
+            assert_direct(mount.path(), &statx(512, 512, 512));
+        });
+    });
+}
+
+#[test]
+fn a_disk_is_direct_at_its_sector_and_tells_its_facts_without_a_serial() {
+    for sector in [512, 4096] {
+        let below = match Loop::new(16 * MIB, sector) {
+            Ok(below) => below,
+            Err(reason) => return skip("loop", &reason),
+        };
+        let file = OpenOptions::new().read(true).write(true).exclusive(true).open(&below.device).unwrap();
+        assert_eq!(file.granted(), Granted::Direct);
+        assert_eq!(file.alignment().write_offset_bytes, Some(sector));
+        assert_kernel_enforces(file.file(), file.alignment());
+        let facts = device_facts(file.file()).unwrap();
+        assert_eq!((facts.size_bytes, facts.logical_sector_bytes), (16 * MIB, sector));
+        assert!(facts.physical_sector_bytes.is_some_and(|bytes| bytes >= sector), "{facts:?}");
+        assert_eq!((facts.serial, facts.serial_source), (None, None));
+
+        let error = OpenOptions::new().read(true).exclusive(true).open(&below.device).unwrap_err();
+        assert!(matches!(error, OpenError::Busy { .. }), "{error}");
+        OpenOptions::new().read(true).open(&below.device).expect("without `exclusive` it may be shared");
+
+        let residency = residency(file.file(), 0, 0).unwrap();
+        assert_eq!(residency.file_pages * residency.page_size_bytes, 16 * MIB);
+        flush(file.file(), FlushLevel::Device).unwrap();
+    }
+}
+
+#[test]
+fn a_mounted_disk_is_busy_for_who_wants_it_alone() {
+    on(Mount::on_loop("ext4", 64 * MIB, 512, ""), "loop", |mount| {
+        let device = &mount.below.as_ref().unwrap().device;
+        let error = OpenOptions::new().read(true).exclusive(true).open(device).unwrap_err();
+        assert!(matches!(error, OpenError::Busy { .. }), "{error}");
+        assert_eq!(error.raw_os_error(), Some(libc::EBUSY));
+    });
+}
+
+#[test]
+fn a_regular_file_is_no_disk() {
+    let folder = support::folder();
+    let file = File::create_new(folder.path().join("data")).unwrap();
+    assert!(matches!(device_facts(&file), Err(DeviceError::NotADevice { kind: "regular file" })));
+}
+
+#[test]
+fn uncached_buffered_io_is_promised_exactly_where_the_kernel_does_it() {
+    let folder = support::folder();
+    let path = folder.path().join("data");
+    std::fs::write(&path, vec![0; 8192]).unwrap();
+    let file = File::options().read(true).write(true).open(&path).unwrap();
+    let answer = probe(&path).unwrap().uncached_buffered;
+    const RWF_DONTCACHE: i32 = 0x80;
+    let part = libc::iovec { iov_base: [1u8; 4096].as_mut_ptr().cast(), iov_len: 4096 };
+    // SAFETY: one buffer of 4,096 bytes that outlives the call.
+    let written =
+        unsafe { libc::pwritev2(std::os::fd::AsRawFd::as_raw_fd(&file), &raw const part, 1, 0, RWF_DONTCACHE) };
+    assert_eq!(answer, if written == 4096 { Answer::Yes } else { Answer::No });
+}
