@@ -1,1 +1,36 @@
-//! Placeholder of the first commit.
+//! What a target is: its filesystem, everything between it and the disks, and the disks.
+//!
+//! All of it is read from `/proc` and `/sys`, by [`System`], which may be rooted at any folder: the
+//! running machine ([`System::live`]) or a recorded copy of another one ([`System::recorded`]). So
+//! a device that surprised us becomes a folder under `tests/machines/`, and stays one.
+//!
+//! Every fact carries its source: the file that says so, or why nobody does. Nothing here writes to
+//! a device or to an existing file. In a directory [`target_facts`] makes a file without a name
+//! (`O_TMPFILE`) to ask the filesystem about direct I/O, and nothing is written to it.
+//!
+//! Cannot see: what a hypervisor, a RAID controller or a network server has below the disk that
+//! Linux shows; the journal or log device of a filesystem that has one apart; ZFS pools.
+
+mod counters;
+mod disk;
+mod environment;
+mod error;
+mod holders;
+mod identity;
+mod mounts;
+mod process;
+mod signature;
+mod stack;
+mod system;
+mod target;
+
+pub use counters::{counters, parse_counters};
+pub use disk::disk_facts;
+pub use environment::environment;
+pub use error::DeviceError;
+pub use holders::{Holder, HolderKind, Holders, who_holds};
+pub use mounts::{Mount, mounts};
+pub use process::{CpuTicks, ProcessIo, cpu_ticks, process_io};
+pub use signature::{Signature, signatures, signatures_in};
+pub use system::System;
+pub use target::target_facts;

@@ -1,0 +1,69 @@
+//! What the kernel counts of this process and of the processors.
+//!
+//! `read_bytes` of `/proc/self/io` is a good witness of reading: bytes that this process caused to
+//! be fetched from a storage device, page cache hits not among them. Its neighbour `write_bytes` is
+//! deliberately not read here: it counts pages made dirty and direct writes *before* they are
+//! checked. One thousand misaligned direct writes that all failed with EINVAL raised it by
+//! 4,096,000 bytes while the disk was not touched (measured on Linux 6.18, ext4, XFS and a raw
+//! disk). It witnesses nothing.
+//!
+//! Source: proc_pid_io(5), proc_stat(5).
+
+use crate::error::DeviceError;
+use crate::system::System;
+
+/// What a process read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessIo {
+    /// Bytes fetched from storage on behalf of this process, all its threads together.
+    pub read_bytes: u64,
+}
+
+/// Reads `/proc/self/io`.
+///
+/// # Errors
+/// The kernel was built without `CONFIG_TASK_IO_ACCOUNTING`, or the file was not understood.
+pub fn process_io(system: &System) -> Result<ProcessIo, DeviceError> {
+    let path = "/proc/self/io";
+    let text = system.read(path).map_err(|source| DeviceError::Kernel { path: path.to_owned(), source })?;
+    let found = text.lines().find_map(|line| line.strip_prefix("read_bytes:")?.trim().parse().ok());
+    match found {
+        Some(read_bytes) => Ok(ProcessIo { read_bytes }),
+        None => Err(DeviceError::Malformed {
+            path: path.to_owned(),
+            text,
+            reason: "a line `read_bytes: N` was expected".to_owned(),
+        }),
+    }
+}
+
+/// Time of all processors together since boot, in ticks of 1/100 s.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTicks {
+    /// All of it, idle time included.
+    pub total: u64,
+    /// Time that the hypervisor gave to somebody else while this machine wanted to run.
+    pub steal: u64,
+}
+
+/// Reads the first line of `/proc/stat`.
+///
+/// # Errors
+/// It could not be read or was not understood.
+pub fn cpu_ticks(system: &System) -> Result<CpuTicks, DeviceError> {
+    let path = "/proc/stat";
+    let text = system.read(path).map_err(|source| DeviceError::Kernel { path: path.to_owned(), source })?;
+    let line = text.lines().next().unwrap_or_default();
+    // cpu user nice system idle iowait irq softirq steal guest guest_nice. Guest time is contained
+    // in user time already.
+    let values: Option<Vec<u64>> =
+        line.strip_prefix("cpu ").and_then(|rest| rest.split_whitespace().map(|n| n.parse().ok()).collect());
+    match values {
+        Some(values) if values.len() >= 8 => Ok(CpuTicks { total: values[..8].iter().sum(), steal: values[7] }),
+        _ => Err(DeviceError::Malformed {
+            path: path.to_owned(),
+            text: line.to_owned(),
+            reason: "`cpu` and at least 8 numbers were expected".to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,159 @@
+//! A target's facts: what it is, where it lies, and whether direct I/O can be had on it.
+
+use crate::error::DeviceError;
+use crate::identity::PathIdentity;
+use crate::mounts::{Mount, mount_of, mounts};
+use crate::stack::Stack;
+use crate::system::System;
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::path::Path;
+use trueio_direct::{AlignmentSource, Probe, ProbeError, Support};
+use trueio_model::{DirectFacts, DirectSupport, DiskFacts, Fact, FilesystemFacts, TargetFacts, TargetKind};
+
+/// What the thing at `path` is, and everything between it and the disks.
+///
+/// Links are followed. A path that does not exist yet has no facts: ask its directory.
+///
+/// # Errors
+/// [`DeviceError::Path`] if it cannot be looked at, [`DeviceError::Kind`] if it holds no data (a
+/// pipe), [`DeviceError::Kernel`] without `/proc`. Facts that are missing are not an error.
+pub fn target_facts(system: &System, path: &Path) -> Result<TargetFacts, DeviceError> {
+    let identity = system.identify(path).map_err(|source| DeviceError::Path { path: path.to_owned(), source })?;
+    let Some(kind) = identity.kind else { return Err(DeviceError::Kind { path: path.to_owned() }) };
+    let mounts = mounts(system)?;
+    let mut stack = Stack::new(system, &mounts);
+    let mut filesystem = None;
+    match kind {
+        TargetKind::BlockDevice => stack.descend_from_device(identity.device),
+        TargetKind::CharacterDevice => {}
+        TargetKind::Directory | TargetKind::File => {
+            filesystem = mount_of(&mounts, &identity).map(|mount| filesystem_facts(system, &identity, mount));
+            let name = if kind == TargetKind::File { "file" } else { "directory" };
+            stack.descend_from_path(name, &identity);
+        }
+    }
+    let Stack { layers, disks, .. } = stack;
+    let direct = direct_facts(system, &identity, kind, filesystem.as_ref(), &disks);
+    let size_bytes = size_bytes(system, &identity, kind);
+    Ok(TargetFacts { path: path.display().to_string(), kind, size_bytes, filesystem, stack: layers, disks, direct })
+}
+
+fn size_bytes(system: &System, identity: &PathIdentity, kind: TargetKind) -> Fact<u64> {
+    match kind {
+        TargetKind::File => Fact::known(identity.size_bytes, "stat"),
+        TargetKind::BlockDevice => {
+            let (major, minor) = identity.device;
+            let sectors: Fact<u64> = system.number(&format!("/sys/dev/block/{major}:{minor}/size"));
+            Fact { value: sectors.value.map(|n| n * 512), source: sectors.source }
+        }
+        TargetKind::Directory => Fact::unknown("a directory has no size of its own"),
+        TargetKind::CharacterDevice => Fact::unknown("a character device has no size"),
+    }
+}
+
+fn filesystem_facts(system: &System, identity: &PathIdentity, mount: &Mount) -> FilesystemFacts {
+    let unknown = |why: &str| (Fact::unknown(why), Fact::unknown(why), Fact::unknown(why));
+    let (size_bytes, available_bytes, block_bytes) = if !system.is_live() {
+        unknown("a recorded machine has no free space")
+    } else {
+        match rustix::fs::statvfs(&identity.path) {
+            Ok(stat) => (
+                Fact::known(stat.f_blocks * stat.f_frsize, "statvfs"),
+                Fact::known(stat.f_bavail * stat.f_frsize, "statvfs"),
+                Fact::known(stat.f_frsize, "statvfs"),
+            ),
+            Err(error) => unknown(&format!("statvfs: {error}")),
+        }
+    };
+    FilesystemFacts {
+        kind: mount.kind.clone(),
+        mount_point: mount.mount_point.display().to_string(),
+        source: mount.source.clone(),
+        options: mount.options(),
+        size_bytes,
+        available_bytes,
+        block_bytes,
+    }
+}
+
+/// Asks about direct I/O. A directory is asked through a file without a name that is made in it
+/// and gone at once: new files inherit the directory's flags (`chattr +j`, `+C`), and these decide.
+fn direct_facts(
+    system: &System,
+    identity: &PathIdentity,
+    kind: TargetKind,
+    filesystem: Option<&FilesystemFacts>,
+    disks: &[DiskFacts],
+) -> DirectFacts {
+    if !system.is_live() {
+        return not_asked("a recorded machine cannot be asked".to_owned(), filesystem, disks);
+    }
+    let probe = match kind {
+        TargetKind::CharacterDevice => return not_asked("a character device".to_owned(), filesystem, disks),
+        TargetKind::File | TargetKind::BlockDevice => trueio_direct::probe(&identity.path),
+        TargetKind::Directory => match nameless_file(&identity.path) {
+            Ok(file) => trueio_direct::probe_file(&file),
+            Err(error) => {
+                let why = format!("no file could be made in this directory to ask ({error})");
+                return not_asked(why, filesystem, disks);
+            }
+        },
+    };
+    match probe {
+        Ok(probe) => from_probe(&probe),
+        Err(ProbeError::Io { source, .. }) => not_asked(format!("it could not be asked ({source})"), filesystem, disks),
+        Err(error) => not_asked(error.to_string(), filesystem, disks),
+    }
+}
+
+fn nameless_file(directory: &Path) -> rustix::io::Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR).map(File::from)
+}
+
+fn from_probe(probe: &Probe) -> DirectFacts {
+    let alignment = &probe.alignment;
+    let number = |value: Option<u32>| Fact { value, source: alignment.source.to_string() };
+    let support = match &probe.support {
+        Support::Direct => DirectSupport::Direct,
+        Support::SilentlyBuffered { .. } => DirectSupport::SilentlyBuffered,
+        Support::Refused { .. } => DirectSupport::Refused,
+        Support::Unknown { .. } => DirectSupport::Unknown,
+    };
+    DirectFacts {
+        support,
+        reason: probe.reason.clone(),
+        memory_alignment_bytes: number(alignment.memory_bytes),
+        write_alignment_bytes: number(alignment.write_offset_bytes),
+        read_alignment_bytes: number(alignment.read_offset_bytes),
+    }
+}
+
+/// What is left when nothing could be asked: filesystems that keep their files in memory have no
+/// direct I/O, and elsewhere the largest logical sector of the disks is what a transfer needs.
+fn not_asked(why: String, filesystem: Option<&FilesystemFacts>, disks: &[DiskFacts]) -> DirectFacts {
+    let in_memory = filesystem.is_some_and(|f| matches!(f.kind.as_str(), "tmpfs" | "ramfs"));
+    if in_memory {
+        let number = || Fact::known(1, AlignmentSource::NotNeeded.to_string());
+        return DirectFacts {
+            support: DirectSupport::SilentlyBuffered,
+            reason: "the filesystem keeps its files in memory".to_owned(),
+            memory_alignment_bytes: number(),
+            write_alignment_bytes: number(),
+            read_alignment_bytes: number(),
+        };
+    }
+    let sector = disks.iter().filter_map(|disk| disk.logical_sector_bytes.value).max();
+    let number = || match sector {
+        Some(bytes) => Fact::known(bytes, AlignmentSource::SectorSize.to_string()),
+        None => Fact::unknown(why.clone()),
+    };
+    DirectFacts {
+        support: DirectSupport::Unknown,
+        reason: why.clone(),
+        memory_alignment_bytes: number(),
+        write_alignment_bytes: number(),
+        read_alignment_bytes: number(),
+    }
+}

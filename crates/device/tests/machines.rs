@@ -1,0 +1,272 @@
+//! Recorded and hand-written machines (`machines/README.md`), and the machine the tests run on.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+use trueio_device::{Holder, HolderKind, System, counters, disk_facts, environment, target_facts, who_holds};
+use trueio_model::{DirectSupport, TargetFacts, TargetKind};
+
+/// A machine of `tests/machines`, unpacked until it is dropped.
+struct Machine {
+    system: System,
+    _folder: TempDir,
+}
+
+fn machine(name: &str) -> Machine {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machines").join(name);
+    let folder = TempDir::new().expect("a temporary folder");
+    let tree = fs::read_to_string(source.join("tree.txt")).expect("tree.txt");
+    let place = |path: &str| -> PathBuf {
+        let place = folder.path().join(path.trim_start_matches('/'));
+        fs::create_dir_all(place.parent().expect("a path below the folder")).expect("a folder");
+        place
+    };
+    for line in tree.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if let Some((path, target)) = line.split_once(" -> ") {
+            symlink(target, place(path)).expect(line);
+        } else if let Some((path, text)) = line.split_once(" = ") {
+            let place = place(path);
+            let before = fs::read_to_string(&place).unwrap_or_default();
+            fs::write(place, format!("{before}{text}\n")).expect(line);
+        } else if let Some(path) = line.strip_suffix('/') {
+            fs::create_dir_all(place(path)).expect(line);
+        } else {
+            panic!("{name}/tree.txt: not understood: `{line}`");
+        }
+    }
+    fs::copy(source.join("paths"), folder.path().join("paths")).expect("paths");
+    Machine { system: System::recorded(folder.path()).expect("a recorded machine"), _folder: folder }
+}
+
+fn facts(machine: &Machine, path: &str) -> TargetFacts {
+    target_facts(&machine.system, Path::new(path)).expect(path)
+}
+
+/// The stack as lines: depth, kind, name.
+fn stack(facts: &TargetFacts) -> Vec<String> {
+    facts.stack.iter().map(|layer| format!("{} {} {}", layer.depth, layer.kind, layer.name)).collect()
+}
+
+fn disks(facts: &TargetFacts) -> Vec<&str> {
+    facts.disks.iter().map(|disk| disk.name.as_str()).collect()
+}
+
+#[test]
+fn a_virtio_guest_is_read_with_every_fact_and_its_source() {
+    let machine = machine("firecracker-virtio");
+    let facts = facts(&machine, "/home/user/data");
+    assert_eq!(facts.kind, TargetKind::File);
+    assert_eq!(facts.size_bytes.value, Some(1 << 30));
+    assert_eq!(stack(&facts), ["0 file /home/user/data", "1 filesystem ext4 on /", "2 disk vda"]);
+    let filesystem = facts.filesystem.as_ref().expect("a file lies on a filesystem");
+    assert_eq!((filesystem.kind.as_str(), filesystem.source.as_str()), ("ext4", "/dev/vda"));
+    assert!(filesystem.options.contains("relatime") && filesystem.options.contains("discard"));
+
+    let disk = &facts.disks[0];
+    assert_eq!((disk.name.as_str(), disk.device_number), ("vda", (254, 0)));
+    assert_eq!(disk.size_bytes.value, Some(256 << 30));
+    assert_eq!(disk.transport.value.as_deref(), Some("virtio"));
+    assert_eq!(disk.scheduler.value.as_deref(), Some("mq-deadline"));
+    assert_eq!(disk.write_cache.value.as_deref(), Some("write back"));
+    assert_eq!(
+        (disk.has_fua.value, disk.is_rotational.value, disk.counts_io.value),
+        (Some(false), Some(true), Some(true))
+    );
+    assert_eq!((disk.logical_sector_bytes.value, disk.physical_sector_bytes.value), (Some(512), Some(4096)));
+    assert_eq!((disk.max_request_bytes.value, disk.read_ahead_bytes.value), (Some(4 << 20), Some(8 << 20)));
+    assert_eq!(disk.model.value, None);
+    assert_eq!(disk.model.source, "/sys/block/vda/device/model does not exist");
+    assert_eq!(disk.has_fua.source, "/sys/block/vda/queue/fua");
+
+    // Nobody can be asked, so the sector stands in, and says that it does.
+    assert_eq!(facts.direct.support, DirectSupport::Unknown);
+    assert_eq!(facts.direct.write_alignment_bytes.value, Some(512));
+    assert!(facts.direct.write_alignment_bytes.source.contains("logical sector"));
+
+    let environment = environment(&machine.system);
+    assert_eq!(environment.system, "Linux 6.18.44 x86_64");
+    assert_eq!(environment.cpu.model.value.as_deref(), Some("AMD EPYC"));
+    assert_eq!(environment.cpu.usable_count, 2);
+    assert_eq!(environment.clock_source.value.as_deref(), Some("tsc"));
+    assert_eq!(environment.memory_bytes.value, Some(24_684_092 * 1024));
+    assert!(environment.hypervisor.value.is_some_and(|name| name.contains("does not say its name")));
+    assert!(counters(&machine.system, "vda").expect("vda has counters").read_count > 0);
+}
+
+#[test]
+fn a_file_on_tmpfs_has_no_disk_and_no_direct_io() {
+    let machine = machine("firecracker-virtio");
+    let facts = facts(&machine, "/dev/shm/data");
+    assert_eq!(stack(&facts), ["0 file /dev/shm/data", "1 filesystem tmpfs on /dev/shm"]);
+    assert_eq!(disks(&facts), [] as [&str; 0]);
+    assert_eq!(facts.direct.support, DirectSupport::SilentlyBuffered);
+}
+
+#[test]
+fn a_device_is_its_own_stack_and_dev_null_has_none() {
+    let machine = machine("firecracker-virtio");
+    let device = facts(&machine, "/dev/vda");
+    assert_eq!((device.kind, device.filesystem.is_none()), (TargetKind::BlockDevice, true));
+    assert_eq!(device.size_bytes.value, Some(256 << 30));
+    assert_eq!(stack(&device), ["0 disk vda"]);
+    let null = facts(&machine, "/dev/null");
+    assert_eq!((null.kind, stack(&null).len()), (TargetKind::CharacterDevice, 0));
+}
+
+#[test]
+fn a_subvolume_is_followed_through_btrfs_and_encryption_to_the_nvme_disk() {
+    let machine = machine("nvme-crypt");
+    let facts = facts(&machine, "/home/data");
+    assert_eq!(
+        stack(&facts),
+        [
+            "0 file /home/data",
+            "1 filesystem btrfs on /home",
+            "2 dm dm-0 (crypt root)",
+            "3 partition nvme0n1p2",
+            "4 disk nvme0n1"
+        ]
+    );
+    let disk = &facts.disks[0];
+    assert_eq!(disk.model.value.as_deref(), Some("Samsung SSD 980 PRO 1TB"));
+    assert_eq!(disk.serial.value.as_deref(), Some("S5GXNX0R000000"));
+    assert_eq!((disk.transport.value.as_deref(), disk.has_fua.value), (Some("nvme"), Some(true)));
+    assert_eq!(counters(&machine.system, "nvme0n1").expect("counters").flush_count, Some(7));
+}
+
+#[test]
+fn a_mirror_leads_to_both_of_its_disks() {
+    let machine = machine("md-raid1-sata");
+    let facts = facts(&machine, "/srv/data");
+    assert_eq!(
+        stack(&facts),
+        [
+            "0 file /srv/data",
+            "1 filesystem xfs on /srv",
+            "2 dm dm-0 (lvm vg-srv)",
+            "3 md md0 (raid1)",
+            "4 partition sda1",
+            "5 disk sda",
+            "4 partition sdb1",
+            "5 disk sdb"
+        ]
+    );
+    assert_eq!(disks(&facts), ["sda", "sdb"]);
+    assert_eq!(facts.disks[0].model.value.as_deref(), Some("WDC WD40EFRX-68N"), "`ATA` is no vendor");
+    assert_eq!(facts.disks[0].transport.value.as_deref(), Some("sata"));
+    assert_eq!(facts.disks[0].counts_io.value, Some(false));
+    assert_eq!(counters(&machine.system, "sda").expect("eleven values").flush_count, None);
+    let usb = disk_facts(&machine.system, "sdc").expect("sdc");
+    assert_eq!(usb.model.value.as_deref(), Some("Samsung Portable SSD T7"));
+    assert_eq!(usb.transport.value.as_deref(), Some("usb"));
+}
+
+#[test]
+fn a_loop_device_is_counted_itself_and_is_seen_to_stand_in_memory() {
+    let machine = machine("loop-on-tmpfs");
+    let facts = facts(&machine, "/mnt/data");
+    assert_eq!(
+        stack(&facts),
+        [
+            "0 file /mnt/data",
+            "1 filesystem ext4 on /mnt",
+            "2 loop loop0 (buffered)",
+            "3 file /tmp/image",
+            "4 filesystem tmpfs on /tmp"
+        ]
+    );
+    assert_eq!(disks(&facts), ["loop0"]);
+    let twice = target_facts(&machine.system, Path::new("/dev/loop1")).expect("loop1");
+    assert_eq!(stack(&twice)[..2], ["0 loop loop1 (direct)", "1 loop loop0 (buffered)"]);
+    assert_eq!(disks(&twice), ["loop1"]);
+}
+
+#[test]
+fn in_a_container_the_overlay_says_what_cannot_be_seen_and_a_volume_is_followed() {
+    let machine = machine("container-overlay");
+    let overlay = facts(&machine, "/work/data");
+    assert_eq!(
+        stack(&overlay),
+        ["0 file /work/data", "1 filesystem overlay on /", "2 directory /var/lib/containers/C/diff"]
+    );
+    assert!(overlay.stack[2].source.contains("another mount namespace"));
+    assert!(overlay.disks.is_empty());
+    assert_eq!(disks(&facts(&machine, "/data/table")), ["sda"]);
+}
+
+fn holders(machine: &Machine, path: &str) -> Vec<(String, HolderKind)> {
+    let found = who_holds(&machine.system, Path::new(path)).expect(path).found;
+    found.into_iter().map(|Holder { device, kind, .. }| (device, kind)).collect()
+}
+
+fn mounted(device: &str, mount_point: &str, process: u32) -> (String, HolderKind) {
+    (device.to_owned(), HolderKind::Mounted { mount_point: mount_point.to_owned(), process })
+}
+
+fn stacked(device: &str, by: &str) -> (String, HolderKind) {
+    (device.to_owned(), HolderKind::Stacked { by: by.to_owned() })
+}
+
+#[test]
+fn a_disk_is_held_by_what_is_mounted_on_its_partitions_and_on_what_stands_on_them() {
+    let machine = machine("nvme-crypt");
+    let btrfs = HolderKind::Member { of: "btrfs 11111111-2222-3333-4444-555555555555".to_owned() };
+    let expected_of_dm = [mounted("dm-0", "/", 1), mounted("dm-0", "/home", 1), ("dm-0".to_owned(), btrfs)];
+    let of_disk = holders(&machine, "/dev/nvme0n1");
+    for expected in &expected_of_dm {
+        assert!(of_disk.contains(expected), "{expected:?} is missing in {of_disk:?}");
+    }
+    assert!(of_disk.contains(&mounted("nvme0n1p1", "/boot efi", 1)));
+    assert!(of_disk.contains(&stacked("nvme0n1p2", "dm-0")));
+    assert_eq!(of_disk.len(), 5);
+    // A neighbouring partition shares no byte with this one.
+    assert_eq!(holders(&machine, "/dev/nvme0n1p1"), [mounted("nvme0n1p1", "/boot efi", 1)]);
+}
+
+#[test]
+fn a_mount_in_another_namespace_and_swap_hold_a_disk_and_an_idle_disk_is_free_by_any_name() {
+    let machine = machine("md-raid1-sata");
+    let of_sda = holders(&machine, "/dev/sda");
+    assert!(of_sda.contains(&mounted("dm-0", "/elsewhere", 77)), "{of_sda:?}");
+    assert!(of_sda.contains(&("sda2".to_owned(), HolderKind::Swap)));
+    assert!(of_sda.contains(&stacked("sda1", "md0")) && of_sda.contains(&stacked("md0", "dm-0")));
+    assert!(!holders(&machine, "/dev/sdb").contains(&("sda2".to_owned(), HolderKind::Swap)));
+    assert_eq!(holders(&machine, "/dev/sda2"), [("sda2".to_owned(), HolderKind::Swap)]);
+    for free in ["/dev/sdc", "/dev/disk/by-id/usb-Samsung_T7"] {
+        assert_eq!(holders(&machine, free), [], "{free}");
+    }
+}
+
+#[test]
+fn a_loop_device_is_held_through_the_device_below_it_and_through_a_twin_on_the_same_file() {
+    let machine = machine("loop-on-tmpfs");
+    for path in ["/dev/loop0", "/dev/loop1", "/dev/loop2"] {
+        let found = holders(&machine, path);
+        assert!(found.contains(&mounted("loop0", "/mnt", 1)), "{path}: {found:?}");
+    }
+    assert!(who_holds(&machine.system, Path::new("/mnt/data")).is_err(), "a file is no block device");
+}
+
+#[test]
+fn this_machine_answers_for_a_file_a_directory_and_a_missing_path() {
+    let system = System::live();
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = folder.path().join("with space");
+    fs::write(&path, [7; 5000]).expect("a file");
+    let file = target_facts(&system, &path).expect("facts of a file");
+    assert_eq!((file.kind, file.size_bytes.value), (TargetKind::File, Some(5000)));
+    let filesystem = file.filesystem.as_ref().expect("a filesystem");
+    assert!(filesystem.size_bytes.value > Some(0) && !filesystem.kind.is_empty());
+    let directory = target_facts(&system, folder.path()).expect("facts of a directory");
+    assert_eq!(directory.kind, TargetKind::Directory);
+    assert_eq!(directory.direct.support, file.direct.support, "a directory is asked for the files made in it");
+    assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 1, "the file made to ask is gone");
+    assert!(target_facts(&system, &folder.path().join("missing")).is_err());
+
+    let before = trueio_device::process_io(&system).expect("/proc/self/io");
+    let ticks = trueio_device::cpu_ticks(&system).expect("/proc/stat");
+    assert!(ticks.total > ticks.steal);
+    assert!(trueio_device::process_io(&system).expect("/proc/self/io").read_bytes >= before.read_bytes);
+    assert!(environment(&system).cpu.usable_count > 0);
+}
