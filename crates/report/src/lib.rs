@@ -1,1 +1,25 @@
-//! Placeholder of the first commit.
+//! Every output of a record: terminal, JSON, HTML, HdrHistogram, and the line shown while a run goes on.
+//!
+//! All of them are pure functions of a [`trueio_model::RunRecord`]: no device, no file and no clock is touched, so
+//! a record can be reported a year later on another machine. They share one [`summary`](summary()), so a figure is
+//! the same wherever it is read, and they keep two promises: a percentile that the sample cannot support is shown
+//! as a dash, never as a number; a contradicted figure never stands without the reason beside it.
+//!
+//! A record may come from anywhere. Reading one never panics ([`parse`]), and what is printed of it cannot drive a
+//! terminal or a browser: control characters are replaced, markup is escaped.
+
+mod hdr;
+mod html;
+mod json;
+mod plot;
+mod progress;
+mod summary;
+mod terminal;
+mod text;
+
+pub use hdr::{HdrError, hdr, hdr_log};
+pub use html::html;
+pub use json::{ReadError, json, parse};
+pub use progress::progress_line;
+pub use summary::{Row, shape_of, summary};
+pub use terminal::{Style, terminal};

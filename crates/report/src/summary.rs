@@ -1,0 +1,206 @@
+//! The figures of the summary table, one row an operation of a job of a phase.
+//!
+//! Terminal and HTML draw the same rows. What a row cannot say is `None` here: a percentile without
+//! a finite 95 % interval, a bandwidth of sync calls, a rate over no time.
+
+use trueio_model::{
+    BlockSizes, DirectPolicy, EngineKind, JobPlan, JobRecord, OpKind, OpMix, Order, PhaseRecord, RunRecord, SyncMode,
+    units,
+};
+use trueio_stats::{Quantile, quantile};
+
+/// The percentiles of the table, as shares.
+pub(crate) const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
+
+/// One row of the summary.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The phase, as an index into [`RunRecord::phases`].
+    pub phase_index: usize,
+    /// The job, as an index into the phase's jobs.
+    pub job_index: usize,
+    /// The job's name, and the operation where the job has several: `journal write`.
+    pub label: String,
+    /// The operation.
+    pub op: OpKind,
+    /// How many succeeded, in full or in part.
+    pub io_count: u64,
+    /// How many failed.
+    pub error_count: u64,
+    /// How many transferred less than was asked.
+    pub short_count: u64,
+    /// Bytes a second; `None` for sync calls and if no time passed.
+    pub bytes_per_s: Option<f64>,
+    /// Operations a second; `None` if no time passed.
+    pub ios_per_s: Option<f64>,
+    /// Total latency at 50, 99 and 99.9 %; `None` if the sample does not support it. With a pace,
+    /// from the moment the I/O was due.
+    pub quantiles: [Option<Quantile>; 3],
+    /// The longest latency, in nanoseconds; `None` if there was no I/O.
+    pub latency_ns_max: Option<u64>,
+    /// True if latencies count from the moment each I/O was due.
+    pub is_from_intended: bool,
+    /// CPU time of the process tree per I/O, in nanoseconds. It cannot be told apart by operation,
+    /// so a phase has it on its first row only. Sync calls are not counted as I/Os unless there is
+    /// nothing else: their CPU time belongs to the writes that they make durable.
+    pub cpu_ns_per_io: Option<f64>,
+}
+
+impl Row {
+    /// The histogram that the row's latencies come from.
+    pub(crate) fn histogram<'a>(&self, record: &'a RunRecord) -> Option<&'a trueio_model::Histogram> {
+        let job = record.phases.get(self.phase_index)?.jobs.get(self.job_index)?;
+        let latency = &job.ops.iter().find(|o| o.op == self.op)?.latency;
+        Some(if self.is_from_intended { &latency.from_intended } else { &latency.total })
+    }
+}
+
+/// The rows of a record, in the order of its phases, jobs and operations.
+pub fn summary(record: &RunRecord) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (phase_index, phase) in record.phases.iter().enumerate() {
+        let mut cpu_ns_per_io = cpu_ns_per_io(phase);
+        for (job_index, job) in phase.jobs.iter().enumerate() {
+            let seconds = job.elapsed_ns as f64 / 1e9;
+            let per_s = |n: u64| (job.elapsed_ns > 0).then(|| n as f64 / seconds);
+            for op in &job.ops {
+                let is_from_intended = !op.latency.from_intended.is_empty();
+                let histogram = if is_from_intended { &op.latency.from_intended } else { &op.latency.total };
+                rows.push(Row {
+                    phase_index,
+                    job_index,
+                    label: if job.ops.len() > 1 { format!("{} {}", job.name, op.op) } else { job.name.clone() },
+                    op: op.op,
+                    io_count: op.io_count,
+                    error_count: op.error_count,
+                    short_count: op.short_count,
+                    bytes_per_s: if op.op == OpKind::Sync { None } else { per_s(op.byte_count) },
+                    ios_per_s: per_s(op.io_count),
+                    quantiles: QUANTILES.map(|q| quantile(histogram, q)),
+                    latency_ns_max: histogram.max_ns(),
+                    is_from_intended,
+                    cpu_ns_per_io: cpu_ns_per_io.take(),
+                });
+            }
+        }
+    }
+    rows
+}
+
+/// CPU time per I/O of a phase; `None` without an I/O.
+fn cpu_ns_per_io(phase: &PhaseRecord) -> Option<f64> {
+    let count = |wanted: fn(OpKind) -> bool| {
+        let ops = phase.jobs.iter().flat_map(|j| &j.ops).filter(|o| wanted(o.op));
+        ops.map(|o| o.io_count as f64 + o.error_count as f64).sum::<f64>()
+    };
+    let transfers = count(|op| op != OpKind::Sync);
+    let ios = if transfers > 0.0 { transfers } else { count(|_| true) };
+    // As floating point, so that a record with absurd counts cannot overflow.
+    (ios > 0.0).then(|| (phase.cpu.user_ns as f64 + phase.cpu.system_ns as f64) / ios)
+}
+
+/// The plan of a job of a phase; `None` if the record does not hold it.
+pub(crate) fn plan_of<'a>(record: &'a RunRecord, phase_index: usize, job: &JobRecord) -> Option<&'a JobPlan> {
+    let jobs = &record.plan.jobs;
+    jobs.iter()
+        .find(|p| p.name == job.name && p.phase as usize == phase_index)
+        .or_else(|| jobs.iter().find(|p| p.name == job.name))
+}
+
+/// What a job does, in fio's words: `randread 4k q32`, `randrw 70/30 4k q32 ×4`, `write 4k fdatasync=1`.
+pub fn shape_of(job: &JobPlan) -> String {
+    let random = if matches!(job.pattern.order, Order::Random { .. }) { "rand" } else { "" };
+    let (mut text, sizes) = match job.pattern.mix {
+        OpMix::Only(op) => (
+            format!("{random}{op}"),
+            match op {
+                OpKind::Write | OpKind::Sync => &job.pattern.write_sizes,
+                OpKind::Trim => &job.pattern.trim_sizes,
+                OpKind::Read => &job.pattern.read_sizes,
+            },
+        ),
+        OpMix::ReadWrite { read_percent } => (
+            format!("{random}rw {read_percent}/{}", 100u8.saturating_sub(read_percent)),
+            // fio allows other sizes for writes; the plan values show them.
+            &job.pattern.read_sizes,
+        ),
+    };
+    text.push(' ');
+    text.push_str(&match sizes {
+        BlockSizes::Fixed(bytes) => short_bytes(*bytes),
+        BlockSizes::Range { min_bytes, max_bytes } => {
+            format!("{}-{}", short_bytes(*min_bytes), short_bytes(*max_bytes))
+        }
+        BlockSizes::Weighted(_) => "mixed sizes".to_owned(),
+    });
+    if job.engine.holds_a_queue() {
+        text.push_str(&format!(" q{}", job.queue.depth));
+    }
+    if job.workers > 1 {
+        text.push_str(&format!(" ×{}", job.workers));
+    }
+    for (every, name) in [(job.flush.fdatasync_every, "fdatasync"), (job.flush.fsync_every, "fsync")] {
+        if every > 0 {
+            text.push_str(&format!(" {name}={every}"));
+        }
+    }
+    text
+}
+
+/// How a job does it: engine, caching, what makes its writes durable, for how long.
+pub(crate) fn manner_of(job: &JobPlan) -> String {
+    let mut parts = vec![format!("{} engine", job.engine.name())];
+    if job.engine.touches_files() {
+        parts.push(
+            match (job.direct, job.engine) {
+                (_, EngineKind::Mmap) => "through the page cache",
+                (DirectPolicy::Require, _) => "direct",
+                (DirectPolicy::Prefer, _) => "direct if offered",
+                (DirectPolicy::Off, _) => "through the page cache",
+            }
+            .to_owned(),
+        );
+    }
+    match job.sync {
+        SyncMode::None => {}
+        SyncMode::Dsync => parts.push("O_DSYNC".to_owned()),
+        SyncMode::Sync => parts.push("O_SYNC".to_owned()),
+    }
+    if job.write_flags.dsync {
+        parts.push("RWF_DSYNC".to_owned());
+    }
+    for (every, name) in [(job.flush.fdatasync_every, "fdatasync"), (job.flush.fsync_every, "fsync")] {
+        match every {
+            0 => {}
+            1 => parts.push(format!("{name} after every write")),
+            n => parts.push(format!("{name} after every {} writes", units::format_count(n))),
+        }
+    }
+    if job.flush.end_fsync {
+        parts.push("fsync at the end".to_owned());
+    }
+    if let Some(pace) = &job.pace {
+        if let Some(rate) = pace.ios_per_s {
+            parts.push(format!("due {} times a second for each worker", crate::text::figure(rate)));
+        } else if let Some(rate) = pace.bytes_per_s {
+            parts.push(format!("due at {} for each worker", units::format_bandwidth(rate)));
+        }
+    }
+    if let Some(ns) = job.limits.runtime_ns {
+        parts.push(format!("{} planned", units::format_duration_ns(ns)));
+    }
+    if job.limits.ramp_ns > 0 {
+        parts.push(format!("after a ramp of {}", units::format_duration_ns(job.limits.ramp_ns)));
+    }
+    parts.join(", ")
+}
+
+/// A size as fio writes it: `4k`, `1m`, `512`.
+fn short_bytes(bytes: u64) -> String {
+    for (shift, unit) in [(30, "g"), (20, "m"), (10, "k")] {
+        if bytes > 0 && bytes.is_multiple_of(1 << shift) {
+            return format!("{}{unit}", bytes >> shift);
+        }
+    }
+    bytes.to_string()
+}

@@ -1,0 +1,133 @@
+//! Text for people: figures, wrapped sentences, and nothing that could drive a terminal.
+
+use std::borrow::Cow;
+
+/// `text` with every control character replaced by `�`, so that a path or a sentence from a record
+/// cannot move the cursor, set a title or colour what follows.
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+    // Bidirectional overrides and isolates can reorder a line as a control character can.
+    let is_bad = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if text.contains(is_bad) { Cow::Owned(text.replace(is_bad, "\u{fffd}")) } else { Cow::Borrowed(text) }
+}
+
+/// Characters, as many as columns for the scripts that paths are mostly written in.
+pub(crate) fn width_of(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// A figure with three significant digits, thousands separated: `0.39`, `84.2`, `12,400`.
+pub(crate) fn figure(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    if value >= 99.95 {
+        trueio_model::units::format_count(value.round() as u64)
+    } else {
+        trueio_model::units::three_digits(value)
+    }
+}
+
+/// `count` and its noun: `1 I/O`, `2,000 I/Os`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", trueio_model::units::format_count(count), if count == 1 { "" } else { "s" })
+}
+
+/// Appends `text`, cleaned and wrapped at `width` columns, to `out`. The first line begins with
+/// `first`, the others with as many spaces as `hang`. A word longer than the line is not broken, and
+/// a number is not parted from its unit.
+pub(crate) fn wrap(out: &mut String, first: &str, hang: usize, text: &str, width: usize) {
+    let text = clean(text);
+    out.push_str(first);
+    let mut column = width_of(first);
+    let mut is_line_start = true;
+    let mut words = text.split(' ').filter(|w| !w.is_empty()).peekable();
+    while let Some(word) = words.next() {
+        let mut word = Cow::Borrowed(word);
+        if is_number(&word) && words.peek().is_some_and(|next| is_unit(next)) {
+            word = Cow::Owned(format!("{word} {}", words.next().unwrap_or_default()));
+        }
+        let len = width_of(&word);
+        if !is_line_start && column + 1 + len > width {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', hang));
+            column = hang;
+            is_line_start = true;
+        }
+        if !is_line_start {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(&word);
+        column += len;
+        is_line_start = false;
+    }
+    while out.ends_with(' ') {
+        out.pop();
+    }
+    out.push('\n');
+}
+
+fn is_number(word: &str) -> bool {
+    let word = word.trim_start_matches('(');
+    word.starts_with(|c: char| c.is_ascii_digit()) && word.ends_with(|c: char| c.is_ascii_digit())
+}
+
+fn is_unit(word: &str) -> bool {
+    let word = word.trim_end_matches(['.', ',', ';', ':', ')']);
+    matches!(
+        word,
+        "B" | "KiB"
+            | "MiB"
+            | "GiB"
+            | "TiB"
+            | "kB"
+            | "MB"
+            | "GB"
+            | "ns"
+            | "µs"
+            | "ms"
+            | "s"
+            | "min"
+            | "%"
+            | "bytes"
+            | "B/s"
+            | "KiB/s"
+            | "MiB/s"
+            | "GiB/s"
+            | "I/O"
+            | "I/Os"
+    )
+}
+
+/// What an unknown fact is called.
+pub(crate) const NOT_KNOWN: &str = "not known";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_and_reordering_marks_in_a_path_are_replaced() {
+        assert_eq!(clean("a\x1b[2Jb\n\u{202e}c"), "a\u{fffd}[2Jb\u{fffd}\u{fffd}c");
+        assert!(matches!(clean("/mnt/größe"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn figures_have_three_digits_and_thousands() {
+        let cases =
+            [(0.394, "0.39"), (84.21, "84.2"), (99.96, "100"), (371_000.4, "371,000"), (0.0, "0.00"), (f64::NAN, "–")];
+        for (value, text) in cases {
+            assert_eq!(figure(value), text);
+        }
+    }
+
+    #[test]
+    fn a_wrapped_line_stays_within_its_width_and_hangs() {
+        let mut out = String::new();
+        wrap(&mut out, "  a: ", 5, "one two three four five-and-a-word-too-long six", 15);
+        assert_eq!(out, "  a: one two\n     three four\n     five-and-a-word-too-long\n     six\n");
+        out.clear();
+        wrap(&mut out, "", 0, "a file of (4 GiB), no more", 13);
+        assert_eq!(out, "a file of\n(4 GiB), no\nmore\n");
+    }
+}

@@ -1,0 +1,212 @@
+//! Outputs compared whole. After a wanted change, run with `TRUEIO_BLESS=1` and read the difference.
+
+mod fixture;
+
+use std::path::PathBuf;
+use trueio_model::{CheckOutcome, Histogram, Outcome, RunRecord, Verdict};
+use trueio_report::{ReadError, Style, json, parse, summary, terminal};
+
+fn plain(width: usize) -> Style {
+    Style { width, color: false, unicode: true }
+}
+
+/// Compares with `tests/expected/<name>`, or writes it if `TRUEIO_BLESS` is set.
+fn assert_expected(name: &str, actual: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/expected").join(name);
+    if std::env::var_os("TRUEIO_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, actual).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    if let Some((i, (a, e))) = actual.lines().zip(expected.lines()).enumerate().find(|(_, (a, e))| a != e) {
+        panic!("{name}, line {}:\n  now      {a}\n  expected {e}\n(TRUEIO_BLESS=1 accepts the new text)", i + 1);
+    }
+    assert_eq!(actual.lines().count(), expected.lines().count(), "{name} has another number of lines");
+}
+
+#[test]
+fn a_baseline_reads_well_at_100_and_80_columns() {
+    let record = fixture::baseline(6);
+    assert_expected("baseline-100.txt", &terminal(&record, &plain(100)));
+    assert_expected("baseline-80.txt", &terminal(&record, &plain(80)));
+}
+
+#[test]
+fn a_troubled_run_says_what_went_wrong_in_words() {
+    assert_expected("troubled-100.txt", &terminal(&fixture::troubled(), &plain(100)));
+}
+
+#[test]
+fn no_line_is_longer_than_the_terminal_from_72_columns_on() {
+    for record in [fixture::baseline(6), fixture::troubled()] {
+        for width in [72, 80, 96, 100, 132] {
+            for line in terminal(&record, &plain(width)).lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_unicode_the_text_is_ascii_and_keeps_its_columns() {
+    let record = fixture::baseline(6);
+    let ascii = terminal(&record, &Style { unicode: false, ..plain(100) });
+    let unicode = terminal(&record, &plain(100));
+    assert!(ascii.is_ascii());
+    for (a, u) in ascii.lines().zip(unicode.lines()) {
+        assert_eq!(a.len(), u.chars().count(), "{a}\n{u}");
+    }
+}
+
+#[test]
+fn colour_adds_nothing_that_the_words_do_not_say() {
+    let record = fixture::troubled();
+    let mut colored = terminal(&record, &Style { color: true, ..plain(100) });
+    assert!(colored.contains("\x1b[1;31mCONTRADICTED"));
+    while let Some(begin) = colored.find("\x1b[") {
+        let end = begin + colored[begin..].find('m').unwrap();
+        colored.replace_range(begin..=end, "");
+    }
+    assert_eq!(colored, terminal(&record, &plain(100)));
+}
+
+/// Goal: a contradicted figure never stands without its reason, whatever the width and the phase.
+#[test]
+fn every_contradicted_row_is_followed_by_its_reason() {
+    let mut record = fixture::baseline(2);
+    for phase in &mut record.phases {
+        phase.verdict = Verdict::Contradicted;
+        phase.checks[1].outcome = CheckOutcome::Contradicted;
+        phase.checks[1].sentence = format!("The reason of {}.", phase.name);
+    }
+    for width in [60, 100] {
+        let wrapped = terminal(&record, &plain(width));
+        let text = wrapped.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut rest = text.as_str();
+        for phase in &record.phases {
+            let row = rest.find(&phase.name).unwrap();
+            let reason = rest.find(&format!("The reason of {}.", phase.name)).unwrap();
+            let next_row = rest[row..].match_indices("CONTRADICTED").nth(phase.jobs[0].ops.len());
+            assert!(row < reason && next_row.is_none_or(|(at, _)| reason < row + at), "{wrapped}");
+            rest = &rest[reason..];
+        }
+        let before_other_sections = text.find("Not seen").unwrap();
+        assert!(text.rfind("The reason of").unwrap() < before_other_sections);
+    }
+    for phase in &mut record.phases {
+        phase.checks.clear();
+    }
+    assert!(terminal(&record, &plain(100)).contains("does not hold the check"));
+}
+
+#[test]
+fn a_percentile_that_the_sample_cannot_support_is_a_dash_with_a_footnote() {
+    let record = fixture::troubled();
+    let row = summary(&record).into_iter().find(|r| r.label == "randread 4k q1").unwrap();
+    assert_eq!(row.io_count, 300);
+    assert!(row.quantiles[0].is_some() && row.quantiles[1].is_none() && row.quantiles[2].is_none());
+    assert!(terminal(&record, &plain(100)).contains("at least: p99 368, p99.9 3,688."));
+    assert!(!terminal(&fixture::baseline(60), &plain(100)).contains("too few I/Os"));
+}
+
+#[test]
+fn with_a_pace_latency_counts_from_the_moment_the_io_was_due_and_the_text_says_so() {
+    let mut record = fixture::baseline(2);
+    let op = &mut record.phases[2].jobs[0].ops[0];
+    op.latency.from_intended.record_many(250_000, 10_000);
+    let row = &summary(&record)[2];
+    assert!(row.is_from_intended);
+    assert_eq!(row.latency_ns_max, Some(250_000));
+    let text = terminal(&record, &plain(100));
+    assert!(text.contains("Latencies of randread 4k q1 count from the moment each I/O was due."));
+}
+
+#[test]
+fn a_run_without_a_phase_says_that_nothing_was_measured() {
+    let mut record = fixture::baseline(2);
+    record.phases.clear();
+    record.outcome = Outcome::Failed { reason: "`/mnt/data` is full (ENOSPC)".into() };
+    let text = terminal(&record, &plain(80));
+    assert!(text.contains("Nothing was measured.") && text.contains("FAILED: `/mnt/data` is full"));
+    assert!(!text.contains("too few"));
+}
+
+#[test]
+fn a_record_cannot_drive_the_terminal() {
+    let mut record = fixture::troubled();
+    let evil = "\x1b]0;title\x07\x1b[2J\r\u{202e}";
+    record.targets[0].path.push_str(evil);
+    record.kind.push_str(evil);
+    record.environment.system.push_str(evil);
+    record.phases[3].checks[1].sentence.push_str(evil);
+    record.phases[0].jobs[0].name.push_str(evil);
+    record.outcome = Outcome::Failed { reason: evil.into() };
+    let text = terminal(&record, &plain(100));
+    assert!(!text.contains(['\x1b', '\x07', '\r', '\u{202e}']), "{text}");
+}
+
+#[test]
+fn json_read_back_is_the_same_record() {
+    for record in [fixture::baseline(6), fixture::troubled()] {
+        assert_eq!(parse(&json(&record)).unwrap(), record);
+    }
+}
+
+#[test]
+fn json_begins_with_its_format_and_keeps_a_series_row_on_one_line() {
+    let text = json(&fixture::baseline(2));
+    assert!(text.starts_with("{\n  \"format\": \"trueio-record\",\n  \"version\": 1,\n"));
+    let rows = text.lines().filter(|l| l.trim_start().starts_with("{\"end_ns\":")).count();
+    assert_eq!(rows, 7 * 20, "a row a line");
+}
+
+#[test]
+fn a_kept_record_of_version_1_can_be_read() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../store/tests/records/v1.json");
+    let record = parse(&std::fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!((record.version, record.phases.len()), (1, 7));
+    let row = summary(&record).into_iter().find(|r| r.label == "randread 4k q32").unwrap();
+    assert_eq!(row.io_count, 742_000);
+    assert_eq!(row.quantiles[0].unwrap().count, 742_000);
+}
+
+#[test]
+fn what_is_not_a_record_is_named_for_what_it_is() {
+    let text = json(&fixture::baseline(1));
+    let error = |text: &str| parse(text).unwrap_err();
+    assert!(matches!(error(""), ReadError::NotJson(_)));
+    assert!(matches!(error("{\"format\": \"trueio"), ReadError::NotJson(_)));
+    assert!(matches!(error("[1, 2]"), ReadError::NotARecord { .. }));
+    assert!(matches!(error("7"), ReadError::NotARecord { .. }));
+    assert!(error("{\"fio version\": \"fio-3.42\"}").to_string().contains("`format` is absent"));
+    assert!(error("{\"format\": \"other\", \"version\": 1}").to_string().contains("\"other\""));
+    let newer = error(&text.replacen("\"version\": 1", "\"version\": 2, \"brand_new\": []", 1));
+    assert_eq!(
+        newer.to_string(),
+        "this record has version 2; this program reads up to version 1 (a newer trueio reads it)"
+    );
+    for version in ["0", "-1", "\"1\"", "1.5", "null"] {
+        let error = error(&text.replacen("\"version\": 1", &format!("\"version\": {version}"), 1));
+        assert!(matches!(error, ReadError::NoVersion { .. }), "{version}: {error}");
+    }
+    let damaged = error(&text.replacen("\"started_unix_s\"", "\"started\"", 1));
+    assert!(matches!(damaged, ReadError::Damaged { version: 1, .. }));
+    assert!(std::error::Error::source(&damaged).unwrap().to_string().contains("started_unix_s"));
+    let with_unknown_field = text.replacen("\"version\": 1,", "\"version\": 1, \"added_later\": {\"a\": [1]},", 1);
+    assert!(parse(&with_unknown_field).is_ok());
+}
+
+#[test]
+fn an_empty_record_renders() {
+    let record: RunRecord = {
+        let mut record = fixture::baseline(1);
+        record.targets.clear();
+        record.plan.jobs.clear();
+        for op in record.phases.iter_mut().flat_map(|p| &mut p.jobs).flat_map(|j| &mut j.ops) {
+            op.latency.total = Histogram::new();
+            op.io_count = 0;
+        }
+        record
+    };
+    assert!(terminal(&record, &plain(80)).contains("too few I/Os"));
+}
