@@ -1,0 +1,246 @@
+//! Figures of a comparison: medians over pairs, their range, the bars, the table.
+
+use std::fmt::Write as _;
+
+/// Where a bar stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Bar {
+    /// Good if at most (must, stretch).
+    AtMost(f64, f64),
+    /// Good if at least (must, stretch).
+    AtLeast(f64, f64),
+    /// Said, not judged.
+    None,
+}
+
+/// How a figure stands to its bar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Stretch,
+    Must,
+    Missed,
+    NotJudged,
+}
+
+impl Bar {
+    pub(crate) fn standing(self, value: f64) -> Standing {
+        let (is_must, is_stretch) = match self {
+            Bar::AtMost(must, stretch) => (value <= must, value <= stretch),
+            Bar::AtLeast(must, stretch) => (value >= must, value >= stretch),
+            Bar::None => return Standing::NotJudged,
+        };
+        match (is_must, is_stretch) {
+            (true, true) => Standing::Stretch,
+            (true, false) => Standing::Must,
+            (false, _) => Standing::Missed,
+        }
+    }
+
+    fn words(self) -> (String, String) {
+        match self {
+            Bar::AtMost(must, stretch) => (format!("≤ {}", short(must)), format!("≤ {}", short(stretch))),
+            Bar::AtLeast(must, stretch) => (format!("≥ {}", short(must)), format!("≥ {}", short(stretch))),
+            Bar::None => ("–".into(), "–".into()),
+        }
+    }
+}
+
+/// Median and range of some values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Estimate {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    pub(crate) count: usize,
+}
+
+impl Estimate {
+    /// `None` of nothing, and of what contains no number.
+    pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
+        if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        values.sort_by(f64::total_cmp);
+        let middle = values.len() / 2;
+        let median = if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
+        Some(Self { median, min: values[0], max: values[values.len() - 1], count: values.len() })
+    }
+}
+
+/// What a pair of runs says about one measure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Reading {
+    /// What is judged: a ratio, or a figure as it is.
+    pub(crate) value: f64,
+    /// Our figure.
+    pub(crate) ours: f64,
+    /// The other's.
+    pub(crate) other: Option<f64>,
+}
+
+/// A row of the table.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    /// The goal's number.
+    pub(crate) goal: &'static str,
+    /// What is measured and against what.
+    pub(crate) what: String,
+    /// Of `ours` and `other`.
+    pub(crate) unit: &'static str,
+    pub(crate) bar: Bar,
+    /// What the same case cost fio 3.42 (or what else `what` says) on another machine.
+    pub(crate) published: Option<f64>,
+    /// The figures, or why there are none.
+    pub(crate) readings: Result<Vec<Reading>, String>,
+}
+
+impl Row {
+    pub(crate) fn standing(&self) -> Option<Standing> {
+        Some(self.bar.standing(self.judged()?.median))
+    }
+
+    fn judged(&self) -> Option<Estimate> {
+        Estimate::of(self.readings.as_ref().ok()?.iter().map(|reading| reading.value).collect())
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let (must, stretch) = self.bar.words();
+        let head = vec![self.goal.to_owned(), self.what.clone()];
+        let (readings, judged) = match (&self.readings, self.judged()) {
+            (Ok(readings), Some(judged)) => (readings, judged),
+            (readings, _) => {
+                let result = match readings {
+                    Err(reason) => format!("not measured: {reason}"),
+                    Ok(_) => "not measured".into(),
+                };
+                return [head, vec!["–".into(); 4], vec![must, stretch, result, "–".into()]].concat();
+            }
+        };
+        let figure = |of: fn(&Reading) -> Option<f64>| {
+            let estimate = Estimate::of(readings.iter().filter_map(of).collect());
+            estimate
+                .map_or("–".into(), |estimate| format!("{} {}", short(estimate.median), self.unit).trim().to_owned())
+        };
+        let ours = Estimate::of(readings.iter().map(|reading| reading.ours).collect());
+        let published = match (self.published, ours) {
+            (Some(published), Some(ours)) => {
+                format!("{} {} ({})", short(published), self.unit, short(ours.median / published))
+            }
+            _ => "–".into(),
+        };
+        let result = match self.bar.standing(judged.median) {
+            Standing::Stretch => "stretch",
+            Standing::Must => "must",
+            Standing::Missed => "MISSED",
+            Standing::NotJudged => "–",
+        };
+        let tail = vec![
+            figure(|reading| Some(reading.ours)),
+            figure(|reading| reading.other),
+            format!("{} [{}..{}]", short(judged.median), short(judged.min), short(judged.max)),
+            judged.count.to_string(),
+            must,
+            stretch,
+            result.to_owned(),
+            published,
+        ];
+        [head, tail].concat()
+    }
+}
+
+const HEAD: [&str; 10] =
+    ["goal", "measure", "trueio", "other", "judged", "pairs", "must", "stretch", "result", "3.42, elsewhere"];
+
+/// Three significant digits, no exponent.
+fn short(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1e6 => format!("{:.2} M", value / 1e6),
+        v if v >= 10_000.0 => format!("{:.0} k", value / 1e3),
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        v if v >= 1.0 || v == 0.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// The table in Markdown, aligned so that it can be read as it is.
+pub(crate) fn render(rows: &[Row]) -> String {
+    let cells: Vec<Vec<String>> = std::iter::once(HEAD.map(str::to_owned).to_vec())
+        .chain(
+            rows.iter().map(|row| row.cells().iter().map(|cell| cell.replace('|', "\\|").replace('\n', " ")).collect()),
+        )
+        .collect();
+    let widths: Vec<usize> =
+        (0..HEAD.len()).map(|column| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for (index, row) in cells.iter().enumerate() {
+        for (cell, width) in row.iter().zip(&widths) {
+            let _ = write!(text, "| {cell:width$} ");
+        }
+        text.push_str("|\n");
+        if index == 0 {
+            widths.iter().for_each(|width| text.push_str(&format!("|{}", "-".repeat(width + 2))));
+            text.push_str("|\n");
+        }
+    }
+    text
+}
+
+const BEGIN: &str = "<!-- bench:begin -->";
+const END: &str = "<!-- bench:end -->";
+
+/// `page` with `text` between its markers; `None` if it does not have them, in order.
+pub(crate) fn between_markers(page: &str, text: &str) -> Option<String> {
+    let begin = page.find(BEGIN)? + BEGIN.len();
+    let end = begin + page[begin..].find(END)?;
+    Some(format!("{}\n{}\n{}", &page[..begin], text.trim_end(), &page[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(bar: Bar, values: &[f64]) -> Row {
+        let readings = values.iter().map(|&value| Reading { value, ours: 40.0 * value, other: Some(40.0) }).collect();
+        Row { goal: "P1", what: "CPU an I/O".into(), unit: "ns", bar, published: Some(164.0), readings: Ok(readings) }
+    }
+
+    #[test]
+    fn the_median_of_the_pairs_is_held_against_the_bar() {
+        let bar = Bar::AtMost(0.28, 0.17);
+        assert_eq!(row(bar, &[0.9, 0.1, 0.1]).standing(), Some(Standing::Stretch));
+        assert_eq!(row(bar, &[0.2, 0.3]).standing(), Some(Standing::Must));
+        assert_eq!(row(bar, &[0.1, 0.3, 0.3]).standing(), Some(Standing::Missed));
+        assert_eq!(row(Bar::AtLeast(1.85, 1.95), &[1.9]).standing(), Some(Standing::Must));
+        assert_eq!(row(Bar::AtLeast(1.85, 1.95), &[1.8]).standing(), Some(Standing::Missed));
+        assert_eq!(row(Bar::None, &[1.8]).standing(), Some(Standing::NotJudged));
+    }
+
+    #[test]
+    fn what_was_not_measured_meets_no_bar() {
+        let mut missing = row(Bar::AtMost(1.0, 1.0), &[]);
+        assert_eq!(missing.standing(), None);
+        missing.readings = Err("needs root".into());
+        assert_eq!(missing.standing(), None);
+        assert!(render(&[missing]).contains("not measured: needs root"));
+        assert_eq!(row(Bar::AtMost(1.0, 1.0), &[f64::NAN]).standing(), None);
+    }
+
+    #[test]
+    fn a_row_shows_both_figures_the_range_and_the_number_of_pairs() {
+        let expected = "\
+| goal | measure    | trueio  | other   | judged               | pairs | must    | stretch | result | 3.42, elsewhere |
+|------|------------|---------|---------|----------------------|-------|---------|---------|--------|-----------------|
+| P1   | CPU an I/O | 8.00 ns | 40.0 ns | 0.200 [0.100..0.300] | 3     | ≤ 0.280 | ≤ 0.170 | must   | 164 ns (0.049)  |
+";
+        assert_eq!(render(&[row(Bar::AtMost(0.28, 0.17), &[0.1, 0.3, 0.2])]), expected);
+    }
+
+    #[test]
+    fn only_what_stands_between_the_markers_is_replaced() {
+        let page = "before\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nafter\n";
+        let expected = "before\n<!-- bench:begin -->\nnew\n<!-- bench:end -->\nafter\n";
+        assert_eq!(between_markers(page, "new\n").as_deref(), Some(expected));
+        assert_eq!(between_markers("<!-- bench:end --><!-- bench:begin -->", "x"), None);
+    }
+}

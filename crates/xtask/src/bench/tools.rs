@@ -1,0 +1,170 @@
+//! Runs trueio and fio with the same words, and reads what both say.
+//!
+//! trueio's options are called what fio calls them and take fio's values, so one line of flags
+//! serves both. What is read of an answer: how many I/Os there were, in what time, the median of the
+//! total latency, and trueio's own account of its CPU time.
+
+use crate::gate::{io_count, record_of};
+use crate::process::{Cost, Program};
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+use trueio_model::{Histogram, RunRecord};
+
+/// A program under comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tool {
+    /// Ours.
+    Trueio,
+    /// The installed fio.
+    Fio,
+    /// fio's `t/io_uring`, which does nothing but I/O.
+    UringLimit,
+}
+
+/// Where the programs are.
+pub(crate) struct Tools {
+    pub(crate) trueio: PathBuf,
+    pub(crate) fio: PathBuf,
+    /// Rarely there: distributions do not package it.
+    pub(crate) uring_limit: Option<PathBuf>,
+}
+
+impl Tools {
+    /// Runs `tool` with `flags`, which are fio's.
+    ///
+    /// # Errors
+    /// If it fails or says nothing that can be read: a figure of a run that did not do its work is
+    /// worth nothing.
+    pub(crate) fn run(&self, tool: Tool, flags: &str, cpu: Option<usize>, limit: Duration) -> Result<Sample> {
+        let (mut command, name) = match tool {
+            Tool::Trueio => (Command::new(&self.trueio), "trueio"),
+            Tool::Fio => (Command::new(&self.fio), "fio"),
+            Tool::UringLimit => {
+                (Command::new(self.uring_limit.as_ref().context("t/io_uring is not here")?), "t/io_uring")
+            }
+        };
+        match tool {
+            Tool::Trueio => command.args(["run", "--no-history", "--no-evidence", "--json", "-"]),
+            Tool::Fio => command.args(["--name=j", "--output-format=json"]),
+            Tool::UringLimit => &mut command,
+        };
+        command.args(flags.split_whitespace());
+        let cost = Program { command: &mut command, cpu, limit }.run()?;
+        let cost = cost.checked(&format!("`{name} {}`", flags.trim()))?;
+        let answer = match tool {
+            Tool::Trueio => trueio_answer(&record_of(&cost.stdout)?),
+            Tool::Fio => fio_answer(&cost.stdout),
+            Tool::UringLimit => limit_answer(&cost.stdout),
+        };
+        Ok(Sample { answer: answer.with_context(|| format!("what `{name} {}` said", flags.trim()))?, cost })
+    }
+}
+
+/// What a program says of its run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Answer {
+    /// I/Os completed.
+    pub(crate) io_count: u64,
+    /// A second, all jobs together, by the program's own clock.
+    pub(crate) iops: f64,
+    /// Median of the total latency (lat), if it says one.
+    pub(crate) latency_ns_p50: Option<u64>,
+    /// CPU time that it accounts for itself, if it says that in absolute terms.
+    pub(crate) own_cpu_ns: Option<u64>,
+}
+
+/// A run: what it cost and what was said.
+#[derive(Debug, Clone)]
+pub(crate) struct Sample {
+    pub(crate) answer: Answer,
+    pub(crate) cost: Cost,
+}
+
+fn trueio_answer(record: &RunRecord) -> Result<Answer> {
+    let elapsed_ns: u64 = record.phases.iter().map(|phase| phase.elapsed_ns).sum();
+    ensure!(elapsed_ns > 0, "the record has no measured time");
+    let mut total = Histogram::new();
+    let operations = record.phases.iter().flat_map(|phase| &phase.jobs).flat_map(|job| &job.ops);
+    operations.for_each(|op| total.merge(&op.latency.total));
+    let io_count = io_count(record);
+    ensure!(total.count() == io_count, "{io_count} I/Os, of which {} have a latency", total.count());
+    Ok(Answer {
+        io_count,
+        iops: io_count as f64 * 1e9 / elapsed_ns as f64,
+        latency_ns_p50: total.value_at_rank(total.count().div_ceil(2)),
+        own_cpu_ns: Some(record.phases.iter().map(|phase| phase.cpu.total_ns()).sum()),
+    })
+}
+
+fn fio_answer(stdout: &[u8]) -> Result<Answer> {
+    // fio may say something before it begins.
+    let begin = stdout.iter().position(|&byte| byte == b'{').context("no JSON")?;
+    let report: Value = serde_json::from_slice(&stdout[begin..])?;
+    let mut answer = Answer::default();
+    for job in report["jobs"].as_array().context("no jobs")? {
+        ensure!(job["error"] == 0, "a job failed with error {}", job["error"]);
+        for direction in ["read", "write"].map(|name| &job[name]) {
+            answer.io_count += direction["total_ios"].as_u64().unwrap_or(0);
+            answer.iops += direction["iops"].as_f64().unwrap_or(0.0);
+            // Only with lat_percentiles=1, and only meaningful for a single job.
+            let p50 = direction["lat_ns"]["percentile"]["50.000000"].as_u64();
+            answer.latency_ns_p50 = answer.latency_ns_p50.or(p50);
+        }
+    }
+    ensure!(answer.io_count > 0, "no I/O was done");
+    Ok(answer)
+}
+
+/// Lines such as `IOPS=1.23M, BW=4.80GiB/s, IOS/call=8/8`, one a second. The count is not said, so
+/// it is the mean rate times the lines.
+fn limit_answer(stdout: &[u8]) -> Result<Answer> {
+    let said = String::from_utf8_lossy(stdout);
+    let rates: Vec<f64> = said
+        .lines()
+        .filter_map(|line| {
+            let rate = line.strip_prefix("IOPS=")?.split(',').next()?;
+            let (number, scale) = match rate.as_bytes().last()? {
+                b'K' => (&rate[..rate.len() - 1], 1e3),
+                b'M' => (&rate[..rate.len() - 1], 1e6),
+                _ => (rate, 1.0),
+            };
+            Some(number.parse::<f64>().ok()? * scale)
+        })
+        .collect();
+    ensure!(!rates.is_empty(), "no line begins with `IOPS=`");
+    let sum: f64 = rates.iter().sum();
+    Ok(Answer { io_count: sum as u64, iops: sum / rates.len() as f64, ..Answer::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fios_answer_is_the_sum_of_its_jobs() {
+        let said = br#"note: both iodepth >= 1 and synchronous I/O engine are selected
+{"jobs":[
+ {"error":0,"read":{"total_ios":10,"iops":5.5,"lat_ns":{"percentile":{"50.000000":812}}},"write":{"total_ios":0,"iops":0.0}},
+ {"error":0,"read":{"total_ios":20,"iops":4.5},"write":{"total_ios":1,"iops":0.5}}]}"#;
+        let answer = fio_answer(said).unwrap();
+        assert_eq!((answer.io_count, answer.iops, answer.latency_ns_p50), (31, 10.5, Some(812)));
+    }
+
+    #[test]
+    fn a_run_of_fio_that_failed_or_did_nothing_gives_no_figure() {
+        assert!(fio_answer(br#"{"jobs":[{"error":22,"read":{"total_ios":9,"iops":1.0}}]}"#).is_err());
+        assert!(fio_answer(br#"{"jobs":[{"error":0,"read":{"total_ios":0,"iops":0.0}}]}"#).is_err());
+        assert!(fio_answer(b"fio: unknown option").is_err());
+    }
+
+    #[test]
+    fn the_rates_of_the_limit_are_read_in_thousands_and_millions() {
+        let answer =
+            limit_answer(b"submitter=0\nIOPS=900K, BW=3.4GiB/s, IOS/call=8/8\nIOPS=1.10M, BW=4GiB/s\n").unwrap();
+        assert_eq!((answer.io_count, answer.iops), (2_000_000, 1_000_000.0));
+        assert!(limit_answer(b"polled=1").is_err());
+    }
+}
