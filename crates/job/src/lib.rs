@@ -1,1 +1,29 @@
-//! Placeholder of the first commit.
+//! From what was asked to what will be done.
+//!
+//! ```text
+//! TOML job file ─┐
+//! flags ─────────┼─ JobSpec ── plan(specs, facts, machine) ── Plan, or a Refusal
+//! presets ───────┘
+//! ```
+//!
+//! [`table`] is the one list of options; everything else is made from it: the readers of job files
+//! ([`toml`]) and flags ([`flags`]), the reference page and the help ([`reference`]), and the list
+//! of values with their origins that [`explain()`] prints. [`plan()`] is a pure function: the facts about
+//! targets come in through [`FactsSource`], so nothing here opens, reads or touches a device.
+
+pub mod explain;
+pub mod flags;
+pub mod plan;
+pub mod reference;
+pub mod refusal;
+pub mod table;
+pub mod toml;
+pub mod value;
+
+pub use explain::{explain, explain_refusal};
+pub use flags::{FlagError, apply_flags, spec_from_flags};
+pub use plan::{EngineAvailability, EngineState, FactsSource, Machine, Target, plan};
+pub use reference::{render_help, render_reference};
+pub use refusal::{Refusal, Rule};
+pub use table::{OptionRow, TABLE, row};
+pub use toml::{JobFileError, Problem, parse_job_file};

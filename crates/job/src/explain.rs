@@ -1,0 +1,72 @@
+//! A plan or a refusal in words: every value with its origin.
+
+use crate::refusal::Refusal;
+use crate::table::{Section, TABLE};
+use std::fmt::Write as _;
+use trueio_model::units::format_bytes;
+use trueio_model::{Origin, Plan, Prepare};
+
+/// The plan as `trueio explain` prints it: for each job its files, and each option's value with the
+/// one who said so.
+pub fn explain(plan: &Plan) -> String {
+    let mut out = String::new();
+    let last_phase = plan.jobs.last().map_or(0, |job| job.phase);
+    for (index, job) in plan.jobs.iter().enumerate() {
+        if index > 0 {
+            out.push('\n');
+        }
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "job {}   phase {} of {}", job.name, job.phase + 1, last_phase + 1);
+        for file in &job.files {
+            let what = match file.prepare {
+                Prepare::UseExisting => "exists, is used as it is",
+                Prepare::CreateFilled => "is created and filled with random content",
+                Prepare::CreateAllocated => "is created, space allocated, nothing written",
+                Prepare::CreateEmpty => "is created empty, the job extends it",
+                Prepare::Nothing => "is not opened",
+            };
+            let end = match (file.prepare, file.remove_after) {
+                (Prepare::UseExisting | Prepare::Nothing, _) => "",
+                (_, true) => ", removed at the end",
+                (_, false) => ", kept",
+            };
+            let region = format!("{} from {}", format_bytes(file.size_bytes), format_bytes(file.offset_bytes));
+            let _ = writeln!(out, "  file {}   {region}; {what}{end}", file.path);
+        }
+        let name_width = job.values.iter().map(|value| value.name.len()).max().unwrap_or(0);
+        let value_width = job.values.iter().map(|value| shown(&value.value).chars().count()).max().unwrap_or(0).min(24);
+        for section in Section::ALL {
+            let _ = writeln!(out, "  {}", section.title());
+            for row in TABLE.iter().filter(|row| row.section == section) {
+                let Some(value) = job.values.iter().find(|value| value.name == row.name) else { continue };
+                let origin = match &value.origin {
+                    Origin::Default if value.value.is_empty() => format!("default: {}", row.default_text()),
+                    origin => origin.to_string(),
+                };
+                let line = format!("    {:name_width$}   {:value_width$}   {origin}", value.name, shown(&value.value));
+                let _ = writeln!(out, "{}", line.trim_end());
+            }
+        }
+    }
+    if !plan.notes.is_empty() {
+        out.push('\n');
+        for note in &plan.notes {
+            let _ = writeln!(out, "note: {note}");
+        }
+    }
+    out
+}
+
+fn shown(value: &str) -> &str {
+    if value.is_empty() { "–" } else { value }
+}
+
+/// A refusal as the program prints it: what did not happen, the chain of reasons, what to do.
+pub fn explain_refusal(refusal: &Refusal) -> String {
+    let mut out = format!("error: {refusal}\n  because: {}\n", refusal.rule);
+    if let Some(origin) = &refusal.origin {
+        let _ = writeln!(out, "  said by: {origin}");
+    }
+    let _ = write!(out, "  rule: {}\n\nhint: {}\n", refusal.rule.name(), refusal.hint());
+    out
+}

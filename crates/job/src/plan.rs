@@ -1,0 +1,263 @@
+//! From specifications and facts to a plan, or to a refusal.
+//!
+//! [`plan()`] is a pure function: what it knows of targets comes through a [`FactsSource`], what it
+//! knows of the machine stands in [`Machine`]. The same input gives the same plan, so every rule is
+//! tested without a device. Nothing optional is left for the run to guess, and nothing that was
+//! asked for is dropped in silence: what cannot be had is refused, and a word without effect gets
+//! a sentence in [`Plan::notes`].
+//!
+//! Files that several jobs share by name are one file: they are created once, before the first
+//! phase that uses them, large enough for all and filled if any of the jobs reads. Their
+//! [`trueio_model::FilePlan`]s say the same about preparation and removal in each job.
+//!
+//! Cannot see: whether a block device is mounted, held or carries a filesystem. Naming it in
+//! `overwrite_existing` is necessary here and not sufficient; who opens it must look.
+
+mod files;
+mod job;
+mod values;
+
+use crate::refusal::{Refusal, Rule};
+use crate::toml::check_job_name;
+use files::Created;
+use std::collections::{BTreeMap, BTreeSet};
+use trueio_model::{EngineKind, JobPlan, JobSpec, Plan, Prepare, TargetFacts};
+
+/// What a path names.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Target {
+    /// Something that exists.
+    Present(Box<TargetFacts>),
+    /// Nothing.
+    Missing,
+    /// Nobody can say; the reason (`Permission denied (os error 13)`).
+    Unreadable(String),
+}
+
+/// Who knows what a path names. A closure `Fn(&str) -> Target` will do.
+pub trait FactsSource {
+    /// What `path` names. Asked once for each path of a plan, or for the directory of one that is
+    /// missing. A dangling symbolic link is `Unreadable`: creating through it is nobody's wish.
+    fn look(&self, path: &str) -> Target;
+}
+
+impl<F: Fn(&str) -> Target> FactsSource for F {
+    fn look(&self, path: &str) -> Target {
+        self(path)
+    }
+}
+
+/// What the planner must know of the machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// Memory, in bytes; `None`: not known, and rules about it do not apply.
+    pub memory_bytes: Option<u64>,
+    /// Numbers of the processors that this process may use; empty: not known, and rules about them
+    /// do not apply.
+    pub cpus: Vec<u32>,
+    /// Which engines work.
+    pub engines: EngineAvailability,
+    /// A number that differs from run to run, for `randrepeat = false`.
+    pub entropy: u64,
+    /// How long disks are watched idle before each phase, in nanoseconds; handed on to the plan.
+    pub idle_baseline_ns: u64,
+}
+
+/// Which engines work here, and why the others do not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineAvailability {
+    /// One entry an engine. An engine without an entry works.
+    pub engines: Vec<EngineState>,
+}
+
+/// One engine on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineState {
+    /// Which.
+    pub engine: EngineKind,
+    /// Why it does not work here; `None`: it works.
+    pub unavailable: Option<String>,
+    /// Whether it can trim.
+    pub can_trim: bool,
+}
+
+impl EngineState {
+    /// An engine that works. `libaio` and `mmap` cannot trim: they have no such operation.
+    pub fn works(engine: EngineKind) -> Self {
+        let can_trim = !matches!(engine, EngineKind::Libaio | EngineKind::Mmap);
+        Self { engine, unavailable: None, can_trim }
+    }
+
+    /// An engine that does not work here.
+    pub fn fails(engine: EngineKind, reason: impl Into<String>) -> Self {
+        Self { unavailable: Some(reason.into()), ..Self::works(engine) }
+    }
+}
+
+impl EngineAvailability {
+    /// Every engine works.
+    pub fn all() -> Self {
+        Self { engines: Vec::new() }
+    }
+
+    /// What is known of one engine.
+    pub fn of(&self, engine: EngineKind) -> EngineState {
+        self.engines.iter().find(|state| state.engine == engine).cloned().unwrap_or_else(|| EngineState::works(engine))
+    }
+}
+
+/// Plans jobs.
+///
+/// # Errors
+/// The first rule that says no, in the order of the jobs; nothing was touched.
+pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Result<Plan, Refusal> {
+    let all = |rule: Rule| Refusal { job: None, origin: None, rule: Box::new(rule) };
+    if specs.is_empty() {
+        return Err(all(Rule::NoJobs));
+    }
+    let mut names = BTreeSet::new();
+    for spec in specs {
+        if let Err(reason) = check_job_name(&spec.name) {
+            return Err(all(Rule::JobName { reason }));
+        }
+        if !names.insert(&spec.name) {
+            return Err(all(Rule::JobNameTwice { name: spec.name.clone() }));
+        }
+    }
+    let mut planner = Planner { facts, machine, notes: Vec::new(), looked: BTreeMap::new(), created: BTreeMap::new() };
+    let mut jobs: Vec<JobPlan> = Vec::new();
+    let mut phase = 0;
+    for (index, spec) in specs.iter().enumerate() {
+        let mut values = values::Values::resolve(spec)?;
+        if values.bool("stonewall") {
+            match index {
+                0 => planner.note(&spec.name, "`stonewall` has no effect: no job comes before it"),
+                _ => phase += 1,
+            }
+        }
+        let job = job::plan_job(&mut planner, &mut values, index, phase)?;
+        jobs.push(job);
+    }
+    planner.agree_on_shared_files(&mut jobs);
+    planner.check_free_space()?;
+    check_verify_across_jobs(&jobs)?;
+    check_phases(&jobs, machine)?;
+    Ok(Plan { jobs, idle_baseline_ns: machine.idle_baseline_ns, notes: planner.notes })
+}
+
+/// What is carried from job to job.
+struct Planner<'a> {
+    facts: &'a dyn FactsSource,
+    machine: &'a Machine,
+    notes: Vec<String>,
+    /// Paths already looked up: a plan is made of one look at each.
+    looked: BTreeMap<String, Target>,
+    /// Files that the run will create, by path.
+    created: BTreeMap<String, Created>,
+}
+
+impl Planner<'_> {
+    fn look(&mut self, path: &str) -> Target {
+        if let Some(target) = self.looked.get(path) {
+            return target.clone();
+        }
+        let target = self.facts.look(path);
+        self.looked.insert(path.to_owned(), target.clone());
+        target
+    }
+
+    fn note(&mut self, job: &str, sentence: &str) {
+        self.notes.push(format!("job `{job}`: {sentence}"));
+    }
+
+    /// Makes the jobs that share a created file say the same about it.
+    fn agree_on_shared_files(&self, jobs: &mut [JobPlan]) {
+        for file in jobs.iter_mut().flat_map(|job| job.files.iter_mut()) {
+            if let Some(created) = self.created.get(&file.path) {
+                file.prepare = created.prepare;
+                file.remove_after = created.remove_after;
+            }
+        }
+    }
+
+    fn check_free_space(&self) -> Result<(), Refusal> {
+        let mut needed: BTreeMap<&str, (u64, Option<u64>)> = BTreeMap::new();
+        for created in self.created.values() {
+            let entry = needed.entry(&created.mount_point).or_insert((0, created.available_bytes));
+            entry.0 = entry.0.saturating_add(created.length_bytes);
+        }
+        for (mount_point, (needed_bytes, available_bytes)) in needed {
+            if let Some(available_bytes) = available_bytes.filter(|available| needed_bytes > *available) {
+                let mount_point = mount_point.to_owned();
+                let rule = Rule::SizeBeyondFreeSpace { mount_point, needed_bytes, available_bytes };
+                return Err(Refusal { job: None, origin: None, rule: Box::new(rule) });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn writes(job: &JobPlan) -> bool {
+    use trueio_model::{OpKind, OpMix};
+    !matches!(job.pattern.mix, OpMix::Only(OpKind::Read))
+}
+
+/// Verification looks at files, and other jobs may write to them too.
+fn check_verify_across_jobs(jobs: &[JobPlan]) -> Result<(), Refusal> {
+    for job in jobs.iter().filter(|job| job.verify.is_some()) {
+        let refuse = |reason: String, hint: &'static str| Refusal {
+            job: Some(job.name.clone()),
+            origin: None,
+            rule: Box::new(Rule::VerifyImpossible { reason, hint }),
+        };
+        for file in &job.files {
+            let shares = |other: &&JobPlan| other.files.iter().any(|f| f.path == file.path) && other.name != job.name;
+            if let Some(other) = jobs.iter().filter(shares).find(|other| other.phase == job.phase && writes(other)) {
+                return Err(refuse(
+                    format!("job `{}` writes to `{}` at the same time", other.name, file.path),
+                    "let one wait for the other: `stonewall = true`",
+                ));
+            }
+            let has_headers = writes(job)
+                || file.prepare == Prepare::UseExisting
+                || jobs.iter().filter(shares).any(|o| o.phase < job.phase && writes(o) && o.verify.is_some());
+            if !has_headers {
+                return Err(refuse(
+                    format!("no job before it writes verifiable blocks to `{}`", file.path),
+                    "put a job before it that writes the same `filename` with `verify`, and `stonewall = true` here",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Rules about all the jobs that run at the same time.
+fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
+    let last = jobs.last().map_or(0, |job| job.phase);
+    for phase in 0..=last {
+        let of_phase = || jobs.iter().filter(move |job| job.phase == phase);
+        let refuse = |job: Option<&JobPlan>, rule: Rule| Refusal {
+            job: job.map(|job| job.name.clone()),
+            origin: None,
+            rule: Box::new(rule),
+        };
+        if let Some(polling) = of_phase().find(|job| job.uring.sqpoll) {
+            let needed: u64 = of_phase().map(|job| u64::from(job.workers) * (1 + u64::from(job.uring.sqpoll))).sum();
+            let there = machine.cpus.len() as u64;
+            if there > 0 && needed > there {
+                return Err(refuse(Some(polling), Rule::TooFewProcessors { needed, there }));
+            }
+        }
+        let buffers = |job: &JobPlan| {
+            let block = [&job.pattern.read_sizes, &job.pattern.write_sizes].map(|s| s.max_bytes()).into_iter().max();
+            let count = u64::from(job.workers).saturating_mul(u64::from(job.queue.depth));
+            count.saturating_mul(block.unwrap_or(0))
+        };
+        let needed_bytes = of_phase().map(buffers).fold(0_u64, u64::saturating_add);
+        if let Some(memory_bytes) = machine.memory_bytes.filter(|memory| needed_bytes > *memory) {
+            return Err(refuse(None, Rule::BuffersBeyondMemory { needed_bytes, memory_bytes }));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,409 @@
+//! Which files a job uses, what becomes of them, and which part of them is used.
+//!
+//! The rules that keep a user's data: what exists is used as it is, and written only if it is named
+//! in `overwrite_existing`; what the run creates has a name that is free when the plan is made (and
+//! again when it is created), and is removed afterwards unless the user wants it kept.
+
+use super::values::Values;
+use super::{Planner, Target};
+use crate::refusal::{Refusal, Rule};
+use crate::value::{Extent, write_bytes, write_paths};
+use trueio_model::{FilePlan, Prepare, TargetFacts, TargetKind};
+
+/// Size of a region that nothing touches (`null`, `simulated`), if none is said.
+const UNTOUCHED_SIZE_BYTES: u64 = 1 << 30;
+
+/// A file that the run will create.
+pub(super) struct Created {
+    /// How; of several jobs that share it, the most thorough of their ways.
+    pub(super) prepare: Prepare,
+    /// Whether it goes at the end: only if no job wants it kept.
+    pub(super) remove_after: bool,
+    /// Its length: the furthest end of the regions in it, in bytes.
+    pub(super) length_bytes: u64,
+    /// Where its filesystem is mounted.
+    pub(super) mount_point: String,
+    /// What is free there, in bytes.
+    pub(super) available_bytes: Option<u64>,
+}
+
+/// What the files must serve.
+pub(super) struct Use {
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+    pub(super) trims: bool,
+    pub(super) touches_files: bool,
+    /// The largest block of the operations used, in bytes.
+    pub(super) block_bytes_max: u64,
+}
+
+/// A file of a job with the facts that hold for it: its own, or those of the directory in which it
+/// will be created. `None` if nothing is touched.
+pub(super) struct JobFile {
+    pub(super) plan: FilePlan,
+    pub(super) facts: Option<TargetFacts>,
+}
+
+/// The files of a job.
+pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use) -> Result<Vec<JobFile>, Refusal> {
+    let is_named = values.is_said("filename");
+    let paths = target_paths(values)?;
+    for option in ["size", "filesize", "io_size"] {
+        let is_zero = match option {
+            "filesize" => values.number(option) == Some(0),
+            _ => matches!(values.extent(option), Some(Extent::Bytes(0) | Extent::Percent(0))),
+        };
+        if is_zero {
+            let rule = Rule::BadValue { option, reason: "nothing would be transferred".into() };
+            return Err(values.refuse(option, rule));
+        }
+    }
+    check_overwrite_names(planner, values, usage, &paths)?;
+    let mut files = Vec::with_capacity(paths.len());
+    for path in &paths {
+        let file = if usage.touches_files {
+            match planner.look(path) {
+                Target::Unreadable(reason) => {
+                    let rule = Rule::TargetUnreadable { path: path.clone(), reason };
+                    return Err(values.refuse("filename", rule));
+                }
+                Target::Present(_) if !is_named => {
+                    return Err(values.refuse("directory", Rule::GeneratedNameTaken { path: path.clone() }));
+                }
+                Target::Present(facts) => existing_file(values, usage, path, *facts, paths.len())?,
+                Target::Missing => new_file(planner, values, usage, path, paths.len())?,
+            }
+        } else {
+            untouched_file(values, path, paths.len())?
+        };
+        if file.plan.size_bytes < usage.block_bytes_max {
+            let rule = Rule::BlockBeyondSize {
+                path: path.clone(),
+                block_bytes: usage.block_bytes_max,
+                region_bytes: file.plan.size_bytes,
+            };
+            return Err(values.refuse("size", rule));
+        }
+        files.push(file);
+    }
+    derive_file_values(planner, values, usage, &files, is_named);
+    Ok(files)
+}
+
+/// The paths, as they will be opened.
+fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
+    let directory = values.paths("directory").map(|paths| paths[0].as_str());
+    let join = |name: &str| match directory {
+        Some(directory) => format!("{}/{name}", directory.trim_end_matches('/')),
+        None => name.to_owned(),
+    };
+    let count = values.number("nrfiles").unwrap_or(1);
+    match values.paths("filename") {
+        Some(_) if values.is_said("nrfiles") => Err(values.refuse(
+            "nrfiles",
+            Rule::Contradiction {
+                one: values.quote("nrfiles"),
+                other: values.quote("filename"),
+                reason: "the files are named already",
+                hint: "say `directory` instead of `filename`, or name all files",
+            },
+        )),
+        Some(names) => {
+            if let (Some(_), Some(_)) = (directory, names.iter().find(|name| name.starts_with('/'))) {
+                return Err(values.refuse(
+                    "directory",
+                    Rule::Contradiction {
+                        one: values.quote("directory"),
+                        other: values.quote("filename"),
+                        reason: "the file's path begins at the root already",
+                        hint: "leave one of them out",
+                    },
+                ));
+            }
+            Ok(names.iter().map(|name| join(name)).collect())
+        }
+        None => Ok((0..count).map(|index| join(&format!("trueio-{}-{index}.dat", values.job))).collect()),
+    }
+}
+
+/// Every path named for destruction must be a target that exists: a name that misses its target is
+/// a mistake, and mistakes about destruction are not passed over.
+fn check_overwrite_names(planner: &mut Planner, values: &Values, usage: &Use, paths: &[String]) -> Result<(), Refusal> {
+    for path in values.paths("overwrite_existing").unwrap_or(&[]) {
+        if !paths.contains(path) {
+            let rule = Rule::NamedForOverwriteNotUsed { path: path.clone(), targets: paths.to_vec() };
+            return Err(values.refuse("overwrite_existing", rule));
+        }
+        if usage.touches_files && planner.look(path) == Target::Missing {
+            return Err(values.refuse("overwrite_existing", Rule::NamedForOverwriteMissing { path: path.clone() }));
+        }
+    }
+    Ok(())
+}
+
+fn existing_file(
+    values: &Values,
+    usage: &Use,
+    path: &str,
+    facts: TargetFacts,
+    file_count: usize,
+) -> Result<JobFile, Refusal> {
+    let what = match facts.kind {
+        TargetKind::File => "a file",
+        TargetKind::BlockDevice => "a block device",
+        TargetKind::Directory | TargetKind::CharacterDevice => {
+            let what = if facts.kind == TargetKind::Directory { "a directory" } else { "a character device" };
+            let rule = Rule::WrongKindOfTarget { path: path.to_owned(), what, wanted: "a file or block device" };
+            return Err(values.refuse("filename", rule));
+        }
+    };
+    let may_destroy = values.paths("overwrite_existing").is_some_and(|named| named.iter().any(|name| name == path));
+    if (usage.writes || usage.trims) && !may_destroy {
+        let verb = if usage.trims { "trim" } else { "overwrite" };
+        return Err(values.refuse("rw", Rule::ExistingTargetNotNamed { path: path.to_owned(), what, verb }));
+    }
+    if usage.trims
+        && let Some(filesystem) = &facts.filesystem
+        && ["vfat", "msdos", "exfat", "iso9660", "squashfs"].contains(&filesystem.kind.as_str())
+    {
+        let reason = format!("{} cannot punch holes into files", filesystem.kind);
+        return Err(values.refuse("rw", Rule::TrimUnsupported { path: path.to_owned(), reason }));
+    }
+    let (offset_bytes, size_bytes) = match facts.size_bytes.value {
+        Some(target_bytes) => region_of_existing(values, usage, path, target_bytes, file_count)?,
+        None => {
+            let unknown = || Rule::SizeUnknown { path: path.to_owned(), reason: facts.size_bytes.source.clone() };
+            let (Some(Extent::Bytes(offset)), Some(size)) =
+                (values.extent("offset"), said_size_bytes(values, file_count))
+            else {
+                return Err(values.refuse("size", unknown()));
+            };
+            (offset, size)
+        }
+    };
+    let plan = FilePlan {
+        path: path.to_owned(),
+        prepare: Prepare::UseExisting,
+        remove_after: false,
+        offset_bytes,
+        size_bytes,
+    };
+    Ok(JobFile { plan, facts: Some(facts) })
+}
+
+/// The part of an existing target that is used: (offset, size) in bytes.
+fn region_of_existing(
+    values: &Values,
+    usage: &Use,
+    path: &str,
+    target_bytes: u64,
+    file_count: usize,
+) -> Result<(u64, u64), Refusal> {
+    let offset_bytes = match values.extent("offset") {
+        Some(Extent::Bytes(bytes)) => bytes,
+        Some(Extent::Percent(percent)) => {
+            let bytes = percent_of(target_bytes, percent);
+            bytes - bytes % usage.block_bytes_max
+        }
+        None => 0,
+    };
+    let beyond =
+        |size_bytes: u64| Rule::SizeBeyondTarget { path: path.to_owned(), offset_bytes, size_bytes, target_bytes };
+    let size_bytes = match (values.number("filesize"), values.extent("size")) {
+        (Some(bytes), _) => bytes,
+        (None, Some(Extent::Bytes(bytes))) => bytes / file_count as u64,
+        (None, Some(Extent::Percent(percent))) => percent_of(target_bytes, percent),
+        (None, None) if offset_bytes >= target_bytes && target_bytes > 0 => {
+            return Err(values.refuse("offset", beyond(usage.block_bytes_max)));
+        }
+        (None, None) => target_bytes - offset_bytes.min(target_bytes),
+    };
+    if offset_bytes.checked_add(size_bytes).is_none_or(|end| end > target_bytes) {
+        let option = if values.is_said("filesize") { "filesize" } else { "size" };
+        return Err(values.refuse(option, beyond(size_bytes)));
+    }
+    Ok((offset_bytes, size_bytes))
+}
+
+fn percent_of(bytes: u64, percent: u8) -> u64 {
+    (u128::from(bytes) * u128::from(percent) / 100) as u64
+}
+
+/// The size of each file as it was said in bytes.
+fn said_size_bytes(values: &Values, file_count: usize) -> Option<u64> {
+    match (values.number("filesize"), values.extent("size")) {
+        (Some(bytes), _) => Some(bytes),
+        (None, Some(Extent::Bytes(bytes))) => Some(bytes / file_count as u64),
+        (None, _) => None,
+    }
+}
+
+fn new_file(
+    planner: &mut Planner,
+    values: &Values,
+    usage: &Use,
+    path: &str,
+    file_count: usize,
+) -> Result<JobFile, Refusal> {
+    let facts = directory_facts(planner, values, path)?;
+    // A file that an earlier job of this plan creates has a size already.
+    let earlier_bytes = planner.created.get(path).map(|created| created.length_bytes);
+    let (offset_bytes, size_bytes) = match earlier_bytes {
+        Some(bytes) if said_size_bytes(values, file_count).is_none() => {
+            region_of_existing(values, usage, path, bytes, file_count)?
+        }
+        _ => {
+            let percent = |option| Rule::PercentOfNothing { option, path: path.to_owned() };
+            let offset_bytes = match values.extent("offset") {
+                Some(Extent::Bytes(bytes)) => bytes,
+                Some(Extent::Percent(_)) => return Err(values.refuse("offset", percent("offset"))),
+                None => 0,
+            };
+            let size_bytes = match (said_size_bytes(values, file_count), values.extent("size")) {
+                (Some(bytes), _) => bytes,
+                (None, Some(_)) => return Err(values.refuse("size", percent("size"))),
+                (None, None) => return Err(values.refuse("size", Rule::SizeMissing { path: path.to_owned() })),
+            };
+            (offset_bytes, size_bytes)
+        }
+    };
+    let Some(length_bytes) = offset_bytes.checked_add(size_bytes).filter(|end| *end <= i64::MAX as u64) else {
+        let rule = Rule::BadValue { option: "offset", reason: "the region ends beyond 2^63 bytes".into() };
+        return Err(values.refuse("offset", rule));
+    };
+    // Reads of a file with unwritten extents never reach the device, and trims of one do nothing,
+    // so only a job that just writes may find its file unwritten.
+    let prepare = if usage.reads || usage.trims || values.bool("overwrite") {
+        Prepare::CreateFilled
+    } else if values.choice("fallocate") == Some("none") {
+        Prepare::CreateEmpty
+    } else {
+        Prepare::CreateAllocated
+    };
+    let remove_after = values.bool("unlink");
+    let filesystem = facts.filesystem.as_ref();
+    let created = planner.created.entry(path.to_owned()).or_insert_with(|| Created {
+        prepare,
+        remove_after,
+        length_bytes,
+        mount_point: filesystem.map_or_else(String::new, |f| f.mount_point.clone()),
+        available_bytes: filesystem.and_then(|f| f.available_bytes.value),
+    });
+    let thoroughness = |prepare| match prepare {
+        Prepare::CreateFilled => 2,
+        Prepare::CreateAllocated => 1,
+        _ => 0,
+    };
+    if thoroughness(prepare) > thoroughness(created.prepare) {
+        created.prepare = prepare;
+    }
+    created.remove_after &= remove_after;
+    created.length_bytes = created.length_bytes.max(length_bytes);
+    let plan = FilePlan { path: path.to_owned(), prepare, remove_after, offset_bytes, size_bytes };
+    Ok(JobFile { plan, facts: Some(facts) })
+}
+
+/// Facts of the directory in which a file will be created.
+fn directory_facts(planner: &mut Planner, values: &Values, path: &str) -> Result<TargetFacts, Refusal> {
+    let directory = match path.trim_end_matches('/').rsplit_once('/') {
+        Some(("", _)) => "/",
+        Some((directory, _)) => directory,
+        None => ".",
+    };
+    let option = if values.is_said("directory") { "directory" } else { "filename" };
+    let facts = match planner.look(directory) {
+        Target::Present(facts) => *facts,
+        Target::Missing => {
+            let rule = Rule::DirectoryMissing { path: path.to_owned(), directory: directory.to_owned() };
+            return Err(values.refuse(option, rule));
+        }
+        Target::Unreadable(reason) => {
+            let rule = Rule::TargetUnreadable { path: directory.to_owned(), reason };
+            return Err(values.refuse(option, rule));
+        }
+    };
+    if facts.kind != TargetKind::Directory {
+        let what = match facts.kind {
+            TargetKind::File => "a file",
+            TargetKind::BlockDevice => "a block device",
+            TargetKind::CharacterDevice => "a character device",
+            TargetKind::Directory => unreachable!("excluded above"),
+        };
+        let rule = Rule::WrongKindOfTarget { path: directory.to_owned(), what, wanted: "a directory" };
+        return Err(values.refuse(option, rule));
+    }
+    let refuse = |reason: String| values.refuse(option, Rule::CannotCreateHere { path: path.to_owned(), reason });
+    if path.ends_with('/') {
+        return Err(refuse("its name ends with a slash, as a directory's does".into()));
+    }
+    if let Some(filesystem) = &facts.filesystem {
+        // `/dev/loop1p1`, mistyped, would become a file in memory, and its figures a disk's.
+        if ["devtmpfs", "proc", "sysfs"].contains(&filesystem.kind.as_str()) {
+            let reason = format!("{} is no place for files; is the device's name mistyped?", filesystem.kind);
+            return Err(refuse(reason));
+        }
+        if filesystem.options.split(',').any(|option| option.trim() == "ro") {
+            return Err(refuse(format!("`{}` is mounted read-only", filesystem.mount_point)));
+        }
+    }
+    Ok(facts)
+}
+
+fn untouched_file(values: &Values, path: &str, file_count: usize) -> Result<JobFile, Refusal> {
+    let offset_bytes = match values.extent("offset") {
+        Some(Extent::Bytes(bytes)) => bytes,
+        _ => 0,
+    };
+    let size_bytes = match values.extent("size") {
+        Some(Extent::Percent(percent)) if values.number("filesize").is_none() => {
+            percent_of(UNTOUCHED_SIZE_BYTES, percent)
+        }
+        _ => said_size_bytes(values, file_count).unwrap_or(UNTOUCHED_SIZE_BYTES),
+    };
+    if offset_bytes.checked_add(size_bytes).is_none_or(|end| end > i64::MAX as u64) {
+        let rule = Rule::BadValue { option: "offset", reason: "the region ends beyond 2^63 bytes".into() };
+        return Err(values.refuse("offset", rule));
+    }
+    let plan =
+        FilePlan { path: path.to_owned(), prepare: Prepare::Nothing, remove_after: false, offset_bytes, size_bytes };
+    Ok(JobFile { plan, facts: None })
+}
+
+/// Writes down what was worked out about files, and which words about them came to nothing.
+fn derive_file_values(planner: &mut Planner, values: &mut Values, usage: &Use, files: &[JobFile], is_named: bool) {
+    let job = values.job.clone();
+    if !is_named {
+        let names: Vec<String> = files.iter().map(|file| file.plan.path.clone()).collect();
+        values.derive("filename", write_paths(&names), "the job makes files of its own");
+        if !values.is_said("directory") {
+            values.derive("directory", ".", "the current directory");
+        }
+    }
+    let total: u64 = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
+    if !values.is_said("size") {
+        let reason = if values.is_said("filesize") {
+            "`filesize` times the number of files"
+        } else if !usage.touches_files {
+            "nothing is touched, so any size will do"
+        } else {
+            "the whole of what the files hold from `offset` on"
+        };
+        values.derive("size", write_bytes(total), reason);
+    }
+    let has_new = files.iter().any(|file| !matches!(file.plan.prepare, Prepare::UseExisting | Prepare::Nothing));
+    if !has_new {
+        for name in ["overwrite", "fallocate", "unlink"].into_iter().filter(|name| values.is_said(name)) {
+            planner.note(&job, &format!("{} has no effect: no file is created", values.quote(name)));
+        }
+    } else if usage.reads || usage.trims {
+        for name in ["overwrite", "fallocate"].into_iter().filter(|name| values.is_said(name)) {
+            planner.note(
+                &job,
+                &format!("{} has no effect: a job that reads or trims gets a written file", values.quote(name)),
+            );
+        }
+    }
+    if files.len() == 1 && values.is_said("file_service_type") {
+        planner.note(&job, &format!("{} has no effect: there is one file", values.quote("file_service_type")));
+    }
+}

@@ -1,0 +1,728 @@
+//! One job: from resolved options to a [`JobPlan`].
+
+use super::Planner;
+use super::files::{JobFile, Use, plan_files};
+use super::values::Values;
+use crate::refusal::{Refusal, Rule};
+use crate::value::{Extent, write_bytes};
+use trueio_model::{
+    Arrivals, BlockSizes, Checksum, Content, ContentKind, DirectPolicy, DirectSupport, Distribution, EngineKind,
+    FileSelection, Flush, JobPlan, Limits, OpKind, OpMix, Order, Pace, Pattern, Queue, SyncMode, TargetFacts,
+    TargetKind, Think, UringOptions, Verify, WriteFlags,
+};
+
+/// The least alignment of buffers: a page, so that every engine and device is content.
+const BUFFER_ALIGNMENT_BYTES_MIN: u32 = 4096;
+/// The least block that can be verified: its header must fit.
+const VERIFY_BLOCK_BYTES_MIN: u64 = 64;
+/// Where default seeds begin. Any constant would do; that it is one makes runs repeatable.
+const SEED_BASE: u64 = 0x7472_7565_696f_0001;
+
+/// Which operations a job performs.
+#[derive(Clone, Copy)]
+struct Ops {
+    mix: OpMix,
+    is_random: bool,
+}
+
+impl Ops {
+    fn has(self, op: OpKind) -> bool {
+        match self.mix {
+            OpMix::Only(only) => only == op,
+            OpMix::ReadWrite { .. } => matches!(op, OpKind::Read | OpKind::Write),
+        }
+    }
+}
+
+pub(super) fn plan_job(
+    planner: &mut Planner,
+    values: &mut Values,
+    index: usize,
+    phase: u32,
+) -> Result<JobPlan, Refusal> {
+    let ops = plan_ops(planner, values)?;
+    let (sizes, sizes_option) = plan_sizes(values)?;
+    let order = plan_order(planner, values, ops);
+    let used: Vec<(OpKind, &BlockSizes)> =
+        [OpKind::Read, OpKind::Write, OpKind::Trim].into_iter().zip(&sizes).filter(|(op, _)| ops.has(*op)).collect();
+    let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().expect("a job has operations");
+
+    let write_flags = WriteFlags {
+        dsync: values.bool("rwf_dsync"),
+        dontcache: values.bool("uncached"),
+        atomic: values.bool("atomic"),
+        hipri: false,
+    };
+    let engine = plan_engine(planner, values, ops, write_flags)?;
+    let (write_flags, uring) = plan_engine_options(values, engine, write_flags)?;
+    let direct = plan_direct(values, engine, write_flags, uring)?;
+    let sync = plan_sync(planner, values, engine, ops)?;
+    let queue = plan_queue(values, engine)?;
+
+    let usage = Use {
+        reads: ops.has(OpKind::Read),
+        writes: ops.has(OpKind::Write),
+        trims: ops.has(OpKind::Trim),
+        touches_files: engine.touches_files(),
+        block_bytes_max,
+    };
+    if engine == EngineKind::Mmap && usage.writes && values.choice("fallocate") == Some("none") {
+        let lack = "cannot extend a file, as `fallocate = none` asks for".into();
+        let rule = Rule::EngineLacks { engine, lack, hint: "leave `fallocate` out, or choose another engine" };
+        return Err(values.refuse("fallocate", rule));
+    }
+    let files = plan_files(planner, values, &usage)?;
+    let direct = settle_direct(planner, values, &files, &used, sizes_option, direct)?;
+    let region_bytes = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
+    let limits = plan_limits(values, region_bytes, block_bytes_max)?;
+    let verify = plan_verify(values, engine, ops, &used, &order)?;
+    let content = plan_content(planner, values, ops)?;
+    let pace = plan_pace(planner, values)?;
+    let think = plan_think(planner, values);
+    let seed = plan_seed(planner, values, index);
+    let cpus = values.cpus("cpus_allowed").unwrap_or(&[]).to_vec();
+    if let Some(cpu) = cpus.iter().find(|cpu| !planner.machine.cpus.is_empty() && !planner.machine.cpus.contains(cpu)) {
+        return Err(values.refuse("cpus_allowed", Rule::ProcessorNotThere { cpu: *cpu }));
+    }
+    note_memory(planner, values, engine, ops, direct, region_bytes);
+
+    let alignments = files.iter().filter_map(|file| file.facts.as_ref()).flat_map(|facts| {
+        let direct = &facts.direct;
+        [&direct.memory_alignment_bytes, &direct.read_alignment_bytes, &direct.write_alignment_bytes]
+            .map(|fact| fact.value.unwrap_or(1))
+    });
+    let buffer_alignment_bytes = alignments
+        .fold(BUFFER_ALIGNMENT_BYTES_MIN, u32::max)
+        .checked_next_power_of_two()
+        .unwrap_or(BUFFER_ALIGNMENT_BYTES_MIN);
+    let file_selection = match values.choice("file_service_type") {
+        Some("sequential") => FileSelection::Sequential,
+        Some("random") => FileSelection::Random,
+        _ => FileSelection::RoundRobin,
+    };
+    let simulated = match engine {
+        EngineKind::Simulated => Some(values.simulated("simulated")),
+        _ if values.is_said("simulated") => {
+            let lack = "is no model of a disk".into();
+            let rule = Rule::EngineLacks { engine, lack, hint: "say `ioengine = \"simulated\"`" };
+            return Err(values.refuse("simulated", rule));
+        }
+        _ => None,
+    };
+    let [read_sizes, write_sizes, trim_sizes] = sizes;
+    let nice = values.integer("nice").map(|nice| i32::try_from(nice).expect("the row's bounds keep it small"));
+    Ok(JobPlan {
+        name: values.job.clone(),
+        phase,
+        engine,
+        workers: values.small("numjobs").unwrap_or(1),
+        files: files.into_iter().map(|file| file.plan).collect(),
+        file_selection,
+        pattern: Pattern { mix: ops.mix, order, read_sizes, write_sizes, trim_sizes },
+        queue,
+        limits,
+        direct,
+        sync,
+        write_flags,
+        flush: Flush {
+            fsync_every: values.number("fsync").unwrap_or(0),
+            fdatasync_every: values.number("fdatasync").unwrap_or(0),
+            end_fsync: values.bool("end_fsync"),
+        },
+        pace,
+        think,
+        content,
+        verify,
+        uring,
+        simulated,
+        cpus,
+        nice,
+        invalidate: values.bool("invalidate"),
+        seed,
+        buffer_alignment_bytes,
+        continue_on_error: values.choice("continue_on_error") == Some("all"),
+        values: take(values).into_plan_values(),
+    })
+}
+
+/// Moves the values out; the job's planning is over.
+fn take(values: &mut Values) -> Values {
+    std::mem::replace(values, Values::empty())
+}
+
+fn note_unused(planner: &mut Planner, values: &Values, names: &[&str], because: &str) {
+    for name in names.iter().filter(|name| values.is_said(name)) {
+        planner.note(&values.job, &format!("{} has no effect: {because}", values.quote(name)));
+    }
+}
+
+fn plan_ops(planner: &mut Planner, values: &Values) -> Result<Ops, Refusal> {
+    if values.is_said("rwmixread") && values.is_said("rwmixwrite") {
+        let (read, write) = (values.number("rwmixread").unwrap_or(50), values.number("rwmixwrite").unwrap_or(50));
+        if read + write != 100 {
+            return Err(values.refuse(
+                "rwmixwrite",
+                Rule::Contradiction {
+                    one: values.quote("rwmixread"),
+                    other: values.quote("rwmixwrite"),
+                    reason: "together they are not 100 percent",
+                    hint: "say one of them",
+                },
+            ));
+        }
+    }
+    let read_percent = match values.number("rwmixwrite") {
+        Some(write) => 100 - write,
+        None => values.number("rwmixread").unwrap_or(50),
+    };
+    let word = values.choice("rw").expect("`rw` has a default");
+    let is_random = word.starts_with("rand");
+    let mix = match word.trim_start_matches("rand") {
+        "read" => OpMix::Only(OpKind::Read),
+        "write" => OpMix::Only(OpKind::Write),
+        "trim" => OpMix::Only(OpKind::Trim),
+        "rw" => OpMix::ReadWrite { read_percent: u8::try_from(read_percent).expect("a percentage") },
+        other => unreachable!("`{other}` is no word of `rw`"),
+    };
+    let ops = Ops { mix, is_random };
+    if matches!(mix, OpMix::Only(_)) {
+        note_unused(planner, values, &["rwmixread", "rwmixwrite"], "the job does not mix reads and writes");
+    }
+    if !is_random {
+        note_unused(planner, values, &["norandommap", "random_distribution"], "the job is sequential");
+    }
+    if !ops.has(OpKind::Write) {
+        let names = [
+            "sync",
+            "fsync",
+            "fdatasync",
+            "end_fsync",
+            "rwf_dsync",
+            "atomic",
+            "zero_buffers",
+            "refill_buffers",
+            "buffer_compress_percentage",
+            "dedupe_percentage",
+        ];
+        note_unused(planner, values, &names, "the job does not write");
+    }
+    Ok(ops)
+}
+
+/// Sizes of reads, writes and trims, and the option that says them.
+fn plan_sizes(values: &Values) -> Result<([BlockSizes; 3], &'static str), Refusal> {
+    let said: Vec<&'static str> =
+        ["bssplit", "bsrange", "bs"].into_iter().filter(|name| values.is_said(name)).collect();
+    if let [one, other, ..] = said[..] {
+        return Err(values.refuse(
+            one,
+            Rule::Contradiction {
+                one: values.quote(one),
+                other: values.quote(other),
+                reason: "an I/O has one size",
+                hint: "say one of `bs`, `bsrange`, `bssplit`",
+            },
+        ));
+    }
+    let option = said.first().copied().unwrap_or("bs");
+    Ok((values.sizes(option).expect("said, or `bs` by default").clone(), option))
+}
+
+fn plan_order(planner: &mut Planner, values: &Values, ops: Ops) -> Order {
+    if !ops.is_random {
+        return Order::Sequential;
+    }
+    let distribution = values.distribution("random_distribution");
+    let is_uniform = distribution == Distribution::Uniform;
+    if !is_uniform {
+        note_unused(planner, values, &["norandommap"], "a distribution that is not uniform keeps no map anyway");
+    }
+    Order::Random { each_block_once: is_uniform && !values.bool("norandommap"), distribution }
+}
+
+fn engine_of(word: &str) -> EngineKind {
+    let engine = EngineKind::ALL.into_iter().find(|engine| engine.name() == word);
+    engine.expect("the words of `ioengine` are the engines' names")
+}
+
+fn plan_engine(
+    planner: &Planner,
+    values: &mut Values,
+    ops: Ops,
+    write_flags: WriteFlags,
+) -> Result<EngineKind, Refusal> {
+    let engines = &planner.machine.engines;
+    let depth = values.small("iodepth").unwrap_or(1);
+    if let Some(word) = values.choice("ioengine") {
+        let engine = engine_of(word);
+        let state = engines.of(engine);
+        if let Some(reason) = state.unavailable {
+            return Err(values.refuse("ioengine", Rule::EngineUnavailable { engine, reason }));
+        }
+        if depth > 1 && !engine.holds_a_queue() {
+            return Err(values.refuse("iodepth", Rule::DepthOnBlockingEngine { engine, depth }));
+        }
+        if ops.has(OpKind::Trim) && !state.can_trim {
+            let lack = "cannot trim".into();
+            return Err(values.refuse("rw", Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
+        }
+        return Ok(engine);
+    }
+    // io_uring first; what it cannot do here falls to libaio for a queue, and to a blocking engine
+    // for one I/O at a time. The depth is never lowered to fit an engine.
+    let needs_flags = write_flags != WriteFlags::default() || values.bool("hipri");
+    let fallback = match (depth > 1, needs_flags) {
+        (true, _) => EngineKind::Libaio,
+        (false, true) => EngineKind::Pvsync2,
+        (false, false) => EngineKind::Sync,
+    };
+    let mut reasons = Vec::new();
+    for engine in [EngineKind::IoUring, fallback] {
+        let state = engines.of(engine);
+        match state.unavailable {
+            Some(reason) => reasons.push(format!("{} does not work here ({reason})", engine.name())),
+            None if ops.has(OpKind::Trim) && !state.can_trim => {
+                reasons.push(format!("{} cannot trim", engine.name()));
+            }
+            None => {
+                reasons.push(format!("{} works here", engine.name()));
+                values.derive("ioengine", engine.name(), reasons.join("; "));
+                return Ok(engine);
+            }
+        }
+    }
+    let rule = Rule::EngineUnavailable { engine: EngineKind::IoUring, reason: reasons.join("; ") };
+    Err(values.refuse("iodepth", rule))
+}
+
+/// Flags and io_uring's own options, held against what the engine can do.
+fn plan_engine_options(
+    values: &mut Values,
+    engine: EngineKind,
+    flags: WriteFlags,
+) -> Result<(WriteFlags, UringOptions), Refusal> {
+    let is_uring = engine == EngineKind::IoUring;
+    let takes_flags = matches!(engine, EngineKind::Pvsync2 | EngineKind::Libaio | EngineKind::IoUring);
+    for (name, is_set) in [("rwf_dsync", flags.dsync), ("uncached", flags.dontcache), ("atomic", flags.atomic)] {
+        if is_set && !takes_flags {
+            let lack = format!("takes no RWF flags, as `{name}` asks for");
+            let hint = "use `ioengine = \"pvsync2\"`, \"libaio\" or \"io_uring\"";
+            return Err(values.refuse(name, Rule::EngineLacks { engine, lack, hint }));
+        }
+    }
+    let hipri = values.bool("hipri");
+    if hipri && !matches!(engine, EngineKind::Pvsync2 | EngineKind::IoUring) {
+        let lack = "cannot poll for completions".into();
+        let hint = "use `ioengine = \"io_uring\"` or \"pvsync2\"";
+        return Err(values.refuse("hipri", Rule::EngineLacks { engine, lack, hint }));
+    }
+    for name in ["fixedbufs", "registerfiles", "sqthread_poll"] {
+        if is_uring || !values.bool(name) {
+            continue;
+        }
+        if values.is_said(name) {
+            let lack = format!("has no ring, as `{name}` asks for");
+            return Err(values.refuse(name, Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
+        }
+        values.derive(name, "false", format!("{} has no ring", engine.name()));
+    }
+    let uring = UringOptions {
+        registered_buffers: is_uring && values.bool("fixedbufs"),
+        registered_files: is_uring && values.bool("registerfiles"),
+        sqpoll: is_uring && values.bool("sqthread_poll"),
+        iopoll: is_uring && hipri,
+    };
+    Ok((WriteFlags { hipri: hipri && engine == EngineKind::Pvsync2, ..flags }, uring))
+}
+
+/// What is wanted of the page cache, before the targets are asked.
+fn plan_direct(
+    values: &mut Values,
+    engine: EngineKind,
+    flags: WriteFlags,
+    uring: UringOptions,
+) -> Result<DirectPolicy, Refusal> {
+    let wanted = match values.choice("direct") {
+        Some("require") => DirectPolicy::Require,
+        Some("off") => DirectPolicy::Off,
+        _ => DirectPolicy::Prefer,
+    };
+    let contradiction = |values: &Values, name: &str, reason: &'static str, hint: &'static str| {
+        let rule = Rule::Contradiction { one: values.quote("direct"), other: values.quote(name), reason, hint };
+        values.refuse("direct", rule)
+    };
+    if !engine.touches_files() {
+        values.derive("direct", "off", format!("{} touches no file", engine.name()));
+        return Ok(DirectPolicy::Off);
+    }
+    if engine == EngineKind::Mmap {
+        if wanted == DirectPolicy::Require {
+            let lack = "is the page cache and cannot go past it".into();
+            let rule = Rule::EngineLacks { engine, lack, hint: "leave `direct` out, or choose another engine" };
+            return Err(values.refuse("direct", rule));
+        }
+        if wanted != DirectPolicy::Off {
+            values.derive("direct", "off", "mmap is the page cache");
+        }
+        return Ok(DirectPolicy::Off);
+    }
+    let needs_direct = if uring.iopoll || flags.hipri {
+        Some("hipri")
+    } else if flags.atomic {
+        Some("atomic")
+    } else {
+        None
+    };
+    if flags.dontcache {
+        if let Some(name) = needs_direct {
+            let rule = Rule::Contradiction {
+                one: values.quote("uncached"),
+                other: values.quote(name),
+                reason: "one goes through the page cache and the other past it",
+                hint: "leave one of them out",
+            };
+            return Err(values.refuse("uncached", rule));
+        }
+        if wanted == DirectPolicy::Require {
+            let reason = "RWF_DONTCACHE goes through the page cache";
+            return Err(contradiction(values, "uncached", reason, "leave one of them out"));
+        }
+        if wanted == DirectPolicy::Prefer {
+            values.derive("direct", "off", "`uncached` goes through the page cache");
+        }
+        return Ok(DirectPolicy::Off);
+    }
+    if let Some(name) = needs_direct {
+        if wanted == DirectPolicy::Off {
+            return Err(contradiction(values, name, "it works on direct I/O only", "say `direct = \"require\"`"));
+        }
+        if wanted == DirectPolicy::Prefer {
+            values.derive("direct", "require", format!("`{name}` works on direct I/O only"));
+        }
+        return Ok(DirectPolicy::Require);
+    }
+    Ok(wanted)
+}
+
+fn plan_sync(planner: &mut Planner, values: &Values, engine: EngineKind, ops: Ops) -> Result<SyncMode, Refusal> {
+    let sync = match values.choice("sync") {
+        Some("dsync") => SyncMode::Dsync,
+        Some("sync") => SyncMode::Sync,
+        _ => SyncMode::None,
+    };
+    if sync != SyncMode::None && engine == EngineKind::Mmap && ops.has(OpKind::Write) {
+        let lack = "copies into memory, where O_SYNC and O_DSYNC mean nothing".into();
+        let hint = "use `fsync = N` or `fdatasync = N`, or another engine";
+        return Err(values.refuse("sync", Rule::EngineLacks { engine, lack, hint }));
+    }
+    if !engine.touches_files() {
+        let because = format!("{} touches no file", engine.name());
+        note_unused(planner, values, &["sync", "invalidate"], &because);
+    }
+    Ok(sync)
+}
+
+fn plan_queue(values: &mut Values, engine: EngineKind) -> Result<Queue, Refusal> {
+    let depth = values.small("iodepth").unwrap_or(1);
+    let submit_batch = values.small("iodepth_batch");
+    let complete_min = values.small("iodepth_batch_complete_min").unwrap_or(1);
+    let complete_max = values.small("iodepth_batch_complete_max").unwrap_or(0);
+    let contradiction = |values: &Values, one: &'static str, other: &'static str, reason, hint| {
+        let rule = Rule::Contradiction { one: values.quote(one), other: values.quote(other), reason, hint };
+        values.refuse(one, rule)
+    };
+    if submit_batch.is_some_and(|batch| batch > depth) {
+        let reason = "a batch cannot be larger than the queue";
+        return Err(contradiction(values, "iodepth_batch", "iodepth", reason, "raise `iodepth` or lower the batch"));
+    }
+    if complete_min > depth {
+        let reason = "more completions cannot come than are in flight";
+        let hint = "raise `iodepth` or lower the batch";
+        return Err(contradiction(values, "iodepth_batch_complete_min", "iodepth", reason, hint));
+    }
+    if complete_max > 0 && complete_max < complete_min {
+        let (one, other) = ("iodepth_batch_complete_max", "iodepth_batch_complete_min");
+        return Err(contradiction(values, one, other, "the most is less than the least", "raise the most"));
+    }
+    if submit_batch.is_none() {
+        let reason = if engine.holds_a_queue() {
+            "adapted to the device's latency, so that batching does not lengthen it"
+        } else {
+            "the engine holds one I/O at a time"
+        };
+        values.derive("iodepth_batch", if engine.holds_a_queue() { "adaptive" } else { "1" }, reason);
+    }
+    Ok(Queue { depth, submit_batch, complete_min, complete_max })
+}
+
+/// What an operation's offset and length must be multiples of, past the page cache; and who says so.
+fn alignment_of(facts: &TargetFacts, op: OpKind) -> Option<(u64, String)> {
+    let fact = match op {
+        OpKind::Read => &facts.direct.read_alignment_bytes,
+        _ => &facts.direct.write_alignment_bytes,
+    };
+    if let Some(bytes) = fact.value {
+        return Some((u64::from(bytes.max(1)), fact.source.clone()));
+    }
+    let sectors = facts.disks.iter().filter_map(|disk| Some((disk, disk.logical_sector_bytes.value?)));
+    let (_, bytes, source) = sectors
+        .map(|(disk, bytes)| (&disk.name, bytes, disk.logical_sector_bytes.source.clone()))
+        .max_by_key(|(_, bytes, _)| *bytes)?;
+    Some((u64::from(bytes.max(1)), source))
+}
+
+/// Every size that an operation may have, or whose multiples it has.
+fn unit_sizes(sizes: &BlockSizes) -> Vec<u64> {
+    match sizes {
+        BlockSizes::Fixed(bytes) => vec![*bytes],
+        BlockSizes::Range { min_bytes, .. } => vec![*min_bytes],
+        BlockSizes::Weighted(pairs) => pairs.iter().map(|pair| pair.0).collect(),
+    }
+}
+
+/// Holds what is wanted against what the targets say.
+fn settle_direct(
+    planner: &mut Planner,
+    values: &mut Values,
+    files: &[JobFile],
+    used: &[(OpKind, &BlockSizes)],
+    sizes_option: &'static str,
+    policy: DirectPolicy,
+) -> Result<DirectPolicy, Refusal> {
+    let mut misaligned: Option<(&'static str, Rule)> = None;
+    for file in files {
+        let Some(facts) = &file.facts else { continue };
+        let path = &file.plan.path;
+        let has_no_direct = matches!(facts.direct.support, DirectSupport::SilentlyBuffered | DirectSupport::Refused);
+        if policy == DirectPolicy::Require && has_no_direct {
+            let rule = Rule::DirectImpossible { path: path.clone(), reason: facts.direct.reason.clone() };
+            return Err(values.refuse("direct", rule));
+        }
+        for (op, sizes) in used {
+            // A device is trimmed in whole sectors, whatever the page cache does; a hole may begin
+            // anywhere in a file.
+            let must_align = match op {
+                OpKind::Trim => facts.kind == TargetKind::BlockDevice,
+                _ => policy != DirectPolicy::Off,
+            };
+            let Some((alignment_bytes, source_text)) = alignment_of(facts, *op).filter(|_| must_align) else {
+                continue;
+            };
+            let sizes = unit_sizes(sizes).into_iter().map(|bytes| (sizes_option, "a block", bytes));
+            let offset = std::iter::once(("offset", "the offset", file.plan.offset_bytes));
+            for (option, what, value_bytes) in sizes.chain(offset) {
+                if value_bytes.is_multiple_of(alignment_bytes) {
+                    continue;
+                }
+                let (path, source_text) = (path.clone(), source_text.clone());
+                let rule = Rule::Misaligned { what, value_bytes, alignment_bytes, path, source_text };
+                if *op == OpKind::Trim || policy == DirectPolicy::Require {
+                    return Err(values.refuse(option, rule));
+                }
+                misaligned.get_or_insert((option, rule));
+            }
+        }
+    }
+    match misaligned {
+        None => Ok(policy),
+        Some((_, rule)) => {
+            planner.note(&values.job, &format!("direct I/O is preferred and cannot be had: {rule}"));
+            values.derive("direct", "off", "preferred, but sizes or offset are not aligned for direct I/O");
+            Ok(DirectPolicy::Off)
+        }
+    }
+}
+
+fn plan_limits(values: &mut Values, region_bytes: u64, block_bytes_max: u64) -> Result<Limits, Refusal> {
+    let runtime_ns = values.duration_ns("runtime");
+    let is_time_based = values.bool("time_based");
+    if is_time_based && runtime_ns.is_none() {
+        let rule = Rule::Incomplete {
+            option: values.quote("time_based"),
+            needs: "`runtime`: nothing would end the job",
+            hint: "say `runtime`, such as `runtime = \"30s\"`",
+        };
+        return Err(values.refuse("time_based", rule));
+    }
+    let size_is_io = values.is_said("filesize") && values.is_said("size");
+    let (io_bytes, reason) = match (values.extent("io_size"), values.extent("size")) {
+        (Some(Extent::Bytes(bytes)), _) => (bytes, None),
+        (Some(Extent::Percent(percent)), _) => ((u128::from(region_bytes) * u128::from(percent) / 100) as u64, None),
+        (None, Some(Extent::Bytes(bytes))) if size_is_io => (bytes, Some("`size`, since `filesize` is said")),
+        (None, _) => (region_bytes, Some("the files' regions once")),
+    };
+    if let Some(reason) = reason {
+        values.derive("io_size", write_bytes(io_bytes), reason);
+    }
+    if io_bytes < block_bytes_max {
+        let option = if values.is_said("io_size") { "io_size" } else { "size" };
+        let reason = format!("{} is less than one block of {}", write_bytes(io_bytes), write_bytes(block_bytes_max));
+        return Err(values.refuse(option, Rule::BadValue { option, reason }));
+    }
+    Ok(Limits {
+        io_bytes,
+        loops: values.number("loops").unwrap_or(1),
+        io_count: values.number("number_ios").filter(|count| *count > 0),
+        runtime_ns,
+        is_time_based,
+        ramp_ns: values.duration_ns("ramp_time").unwrap_or(0),
+        start_delay_ns: values.duration_ns("startdelay").unwrap_or(0),
+    })
+}
+
+fn plan_verify(
+    values: &Values,
+    engine: EngineKind,
+    ops: Ops,
+    used: &[(OpKind, &BlockSizes)],
+    order: &Order,
+) -> Result<Option<Verify>, Refusal> {
+    let checksum = match values.choice("verify") {
+        Some("crc32c") => Checksum::Crc32c,
+        Some("xxhash") => Checksum::Xxhash,
+        _ => return Ok(None),
+    };
+    let refuse =
+        |reason: String, hint: &'static str| Err(values.refuse("verify", Rule::VerifyImpossible { reason, hint }));
+    if !engine.touches_files() {
+        return refuse(format!("{} keeps no data", engine.name()), "choose an engine that does I/O");
+    }
+    if ops.has(OpKind::Trim) {
+        return refuse("trimmed blocks hold nothing".into(), "leave `verify` out");
+    }
+    if used.iter().any(|(_, sizes)| sizes.min_bytes() < VERIFY_BLOCK_BYTES_MIN) {
+        let reason = format!("a block needs {VERIFY_BLOCK_BYTES_MIN} bytes for its header");
+        return refuse(reason, "use larger blocks");
+    }
+    if !ops.has(OpKind::Write) {
+        return Ok(Some(Verify { checksum }));
+    }
+    // What must be known of a written block is which write came last. That is so if nobody else
+    // writes and no block is written twice in a pass.
+    if let Order::Random { each_block_once: false, .. } = order {
+        let name = if values.is_said("random_distribution") { "random_distribution" } else { "norandommap" };
+        let reason =
+            format!("with {} a block is written twice, and it is not known which write came last", values.quote(name));
+        return refuse(reason, "use `random_distribution = \"random\"` with the map, or leave `verify` out");
+    }
+    if ops.is_random && used.iter().any(|(_, sizes)| !matches!(sizes, BlockSizes::Fixed(_))) {
+        return refuse("blocks of several sizes at random offsets overlap".into(), "use one `bs`");
+    }
+    if let [(_, BlockSizes::Fixed(read)), (_, BlockSizes::Fixed(write))] = used
+        && read != write
+    {
+        return refuse("reads and writes differ in size".into(), "use one `bs`");
+    }
+    if values.number("numjobs").unwrap_or(1) > 1 {
+        return refuse("several workers write to the same blocks".into(), "use `numjobs = 1` or one job a file");
+    }
+    if values.number("dedupe_percentage").unwrap_or(0) > 0 {
+        return refuse(
+            "each block carries a header of its own, so none repeats another".into(),
+            "leave `dedupe_percentage` out",
+        );
+    }
+    Ok(Some(Verify { checksum }))
+}
+
+fn plan_content(planner: &mut Planner, values: &Values, ops: Ops) -> Result<Content, Refusal> {
+    let percent = |name: &str| u8::try_from(values.number(name).unwrap_or(0)).expect("a percentage");
+    let is_zero = values.bool("zero_buffers");
+    let content = Content {
+        kind: if is_zero { ContentKind::Zero } else { ContentKind::Random },
+        compressible_percent: percent("buffer_compress_percentage"),
+        duplicate_percent: percent("dedupe_percentage"),
+        refill: values.bool("refill_buffers"),
+    };
+    if is_zero && ops.has(OpKind::Write) {
+        for name in ["buffer_compress_percentage", "dedupe_percentage"] {
+            if percent(name) > 0 {
+                return Err(values.refuse(
+                    name,
+                    Rule::Contradiction {
+                        one: values.quote("zero_buffers"),
+                        other: values.quote(name),
+                        reason: "zeros compress and repeat altogether",
+                        hint: "leave one of them out",
+                    },
+                ));
+            }
+        }
+        note_unused(planner, values, &["refill_buffers"], "zeros are zeros");
+    }
+    Ok(content)
+}
+
+fn plan_pace(planner: &mut Planner, values: &Values) -> Result<Option<Pace>, Refusal> {
+    let (bytes_per_s, ios_per_s) = (values.rate("rate"), values.rate("rate_iops"));
+    let arrivals = match values.choice("rate_process") {
+        Some("poisson") => Arrivals::Poisson,
+        _ => Arrivals::Linear,
+    };
+    match (bytes_per_s, ios_per_s) {
+        (Some(_), Some(_)) => Err(values.refuse(
+            "rate_iops",
+            Rule::Contradiction {
+                one: values.quote("rate"),
+                other: values.quote("rate_iops"),
+                reason: "a job has one rate",
+                hint: "say one of them",
+            },
+        )),
+        (None, None) => {
+            note_unused(planner, values, &["rate_process"], "no rate is given");
+            Ok(None)
+        }
+        (bytes_per_s, ios_per_s) => Ok(Some(Pace { ios_per_s, bytes_per_s, arrivals })),
+    }
+}
+
+fn plan_think(planner: &mut Planner, values: &Values) -> Option<Think> {
+    let Some(time_ns) = values.duration_ns("thinktime") else {
+        note_unused(planner, values, &["thinktime_blocks"], "no `thinktime` is given");
+        return None;
+    };
+    Some(Think { time_ns, every: values.number("thinktime_blocks").unwrap_or(1) })
+}
+
+fn plan_seed(planner: &Planner, values: &mut Values, index: usize) -> u64 {
+    if let Some(seed) = values.number("randseed") {
+        return seed;
+    }
+    let (base, reason) = match values.bool("randrepeat") {
+        true => (SEED_BASE, "a constant and the job's place, the same in each run"),
+        false => (planner.machine.entropy, "drawn for this run, since `randrepeat` is false"),
+    };
+    let seed = splitmix64(base.wrapping_add(index as u64));
+    values.derive("randseed", seed.to_string(), reason);
+    seed
+}
+
+/// One step of SplitMix64: neighbouring numbers become unrelated seeds.
+///
+/// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+fn splitmix64(state: u64) -> u64 {
+    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn note_memory(
+    planner: &mut Planner,
+    values: &Values,
+    engine: EngineKind,
+    ops: Ops,
+    direct: DirectPolicy,
+    region_bytes: u64,
+) {
+    if engine == EngineKind::Libaio && direct == DirectPolicy::Off {
+        planner.note(&values.job, "libaio submits buffered I/O synchronously: the queue will not fill");
+    }
+    let Some(memory_bytes) = planner.machine.memory_bytes else { return };
+    if engine.touches_files() && direct == DirectPolicy::Off && ops.has(OpKind::Read) && region_bytes < memory_bytes {
+        let (files, memory) = (write_bytes(region_bytes), trueio_model::units::format_bytes(memory_bytes));
+        let sentence = format!("reads of {files} can come from the page cache: the machine has {memory} of memory");
+        planner.note(&values.job, &sentence);
+    }
+}

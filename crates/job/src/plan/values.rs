@@ -1,0 +1,207 @@
+//! One job's options, resolved: a value and an origin for each row of the table.
+
+use crate::refusal::{Refusal, Rule};
+use crate::table::{DefaultValue, OptionRow, TABLE, row, suggestion};
+use crate::value::{Extent, Value};
+use trueio_model::{BlockSizes, Distribution, JobSpec, Origin, PlanValue, SimulatedDevice};
+
+/// The options of one job, in the table's order.
+pub(super) struct Values {
+    pub(super) job: String,
+    items: Vec<Item>,
+}
+
+struct Item {
+    row: &'static OptionRow,
+    /// `None` for a row without a default that nobody spoke about.
+    value: Option<Value>,
+    text: String,
+    origin: Origin,
+}
+
+impl Values {
+    /// Looks up every row: what was asked for, or the default.
+    pub(super) fn resolve(spec: &JobSpec) -> Result<Self, Refusal> {
+        let refuse = |origin: &Origin, rule: Rule| Refusal {
+            job: Some(spec.name.clone()),
+            origin: Some(origin.clone()),
+            rule: Box::new(rule),
+        };
+        for (name, value) in &spec.options {
+            if row(name).is_none_or(|row| row.name != name) {
+                let rule = Rule::UnknownOption { option: name.clone(), suggestion: suggestion(name) };
+                return Err(refuse(&value.origin, rule));
+            }
+        }
+        let mut items = Vec::with_capacity(TABLE.len());
+        for row in TABLE {
+            let item = match (spec.options.get(row.name), row.default) {
+                (Some(said), _) => match row.kind.read(&said.text) {
+                    Ok(value) => {
+                        let text = row.kind.write(&value);
+                        Item { row, value: Some(value), text, origin: said.origin.clone() }
+                    }
+                    Err(reason) => return Err(refuse(&said.origin, Rule::BadValue { option: row.name, reason })),
+                },
+                (None, DefaultValue::Text(text)) => {
+                    // The table's own tests read every default.
+                    let value = row.kind.read(text).expect("a default is readable");
+                    Item { row, value: Some(value), text: text.to_owned(), origin: Origin::Default }
+                }
+                (None, DefaultValue::Unset(_)) => {
+                    Item { row, value: None, text: String::new(), origin: Origin::Default }
+                }
+            };
+            items.push(item);
+        }
+        Ok(Self { job: spec.name.clone(), items })
+    }
+
+    /// The values of no job.
+    pub(super) fn empty() -> Self {
+        Self { job: String::new(), items: Vec::new() }
+    }
+
+    fn item(&self, name: &str) -> &Item {
+        self.items.iter().find(|item| item.row.name == name).expect("the planner asks for rows of the table")
+    }
+
+    /// True if somebody spoke about the option.
+    pub(super) fn is_said(&self, name: &str) -> bool {
+        !matches!(self.item(name).origin, Origin::Default | Origin::Derived { .. })
+    }
+
+    /// The option and its value, for a message: `` `bs = 4k` (job.toml:3) ``.
+    pub(super) fn quote(&self, name: &str) -> String {
+        let item = self.item(name);
+        match item.origin {
+            Origin::Default => format!("`{name} = {}`", item.text),
+            _ => format!("`{name} = {}` ({})", item.text, item.origin),
+        }
+    }
+
+    /// A refusal because of one option.
+    pub(super) fn refuse(&self, name: &str, rule: Rule) -> Refusal {
+        let origin = match &self.item(name).origin {
+            Origin::Default | Origin::Derived { .. } => None,
+            origin => Some(origin.clone()),
+        };
+        Refusal { job: Some(self.job.clone()), origin, rule: Box::new(rule) }
+    }
+
+    /// Replaces what was said or the default by what the plan worked out.
+    pub(super) fn derive(&mut self, name: &str, text: impl Into<String>, reason: impl Into<String>) {
+        let item = self.items.iter_mut().find(|item| item.row.name == name);
+        let item = item.expect("the planner derives rows of the table");
+        item.text = text.into();
+        item.origin = Origin::Derived { reason: reason.into() };
+    }
+
+    pub(super) fn choice(&self, name: &str) -> Option<&'static str> {
+        match &self.item(name).value {
+            Some(Value::Choice(word)) => Some(word),
+            None => None,
+            other => unreachable!("`{name}` is no choice: {other:?}"),
+        }
+    }
+
+    pub(super) fn bool(&self, name: &str) -> bool {
+        match &self.item(name).value {
+            Some(Value::Bool(is)) => *is,
+            other => unreachable!("`{name}` is no boolean with a default: {other:?}"),
+        }
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        match &self.item(name).value {
+            Some(Value::Number(number)) => Some(*number),
+            None => None,
+            other => unreachable!("`{name}` is no number: {other:?}"),
+        }
+    }
+
+    /// A number of a row whose bounds keep it within 32 bits.
+    pub(super) fn small(&self, name: &str) -> Option<u32> {
+        self.number(name).map(|number| u32::try_from(number).expect("the row's bounds keep it within 32 bits"))
+    }
+
+    pub(super) fn integer(&self, name: &str) -> Option<i64> {
+        match &self.item(name).value {
+            Some(Value::Integer(number)) => Some(*number),
+            None => None,
+            other => unreachable!("`{name}` is no integer: {other:?}"),
+        }
+    }
+
+    pub(super) fn extent(&self, name: &str) -> Option<Extent> {
+        match &self.item(name).value {
+            Some(Value::Extent(extent)) => Some(*extent),
+            None => None,
+            other => unreachable!("`{name}` is no extent: {other:?}"),
+        }
+    }
+
+    pub(super) fn sizes(&self, name: &str) -> Option<&[BlockSizes; 3]> {
+        match &self.item(name).value {
+            Some(Value::Sizes(sizes)) => Some(sizes),
+            None => None,
+            other => unreachable!("`{name}` is no list of block sizes: {other:?}"),
+        }
+    }
+
+    /// A duration in nanoseconds; `None` for none and for zero.
+    pub(super) fn duration_ns(&self, name: &str) -> Option<u64> {
+        match &self.item(name).value {
+            Some(Value::DurationNs(ns)) => Some(*ns).filter(|ns| *ns > 0),
+            None => None,
+            other => unreachable!("`{name}` is no duration: {other:?}"),
+        }
+    }
+
+    /// A rate; `None` for none and for zero.
+    pub(super) fn rate(&self, name: &str) -> Option<f64> {
+        match &self.item(name).value {
+            Some(Value::Rate(rate)) => Some(*rate).filter(|rate| *rate > 0.0),
+            None => None,
+            other => unreachable!("`{name}` is no rate: {other:?}"),
+        }
+    }
+
+    pub(super) fn distribution(&self, name: &str) -> Distribution {
+        match &self.item(name).value {
+            Some(Value::Distribution(distribution)) => distribution.clone(),
+            other => unreachable!("`{name}` is no distribution: {other:?}"),
+        }
+    }
+
+    pub(super) fn paths(&self, name: &str) -> Option<&[String]> {
+        match &self.item(name).value {
+            Some(Value::Paths(paths)) => Some(paths),
+            None => None,
+            other => unreachable!("`{name}` is no list of paths: {other:?}"),
+        }
+    }
+
+    pub(super) fn cpus(&self, name: &str) -> Option<&[u32]> {
+        match &self.item(name).value {
+            Some(Value::Cpus(cpus)) => Some(cpus),
+            None => None,
+            other => unreachable!("`{name}` is no list of processors: {other:?}"),
+        }
+    }
+
+    pub(super) fn simulated(&self, name: &str) -> SimulatedDevice {
+        match &self.item(name).value {
+            Some(Value::Simulated(model)) => model.clone(),
+            other => unreachable!("`{name}` is no model of a disk: {other:?}"),
+        }
+    }
+
+    /// Every row's final value and origin, in the table's order.
+    pub(super) fn into_plan_values(self) -> Vec<PlanValue> {
+        self.items
+            .into_iter()
+            .map(|item| PlanValue { name: item.row.name.to_owned(), value: item.text, origin: item.origin })
+            .collect()
+    }
+}

@@ -1,0 +1,413 @@
+//! Refusals: what the user asked for and cannot have.
+//!
+//! A refusal is found while planning, before anything is touched. It names the job, the rule, why
+//! the rule says no, and what to do. [`Rule::name`] is for machines and stays as it is.
+
+use miette::Diagnostic;
+use std::fmt;
+use trueio_model::units::format_bytes;
+use trueio_model::{EngineKind, Origin};
+
+/// A job that was not planned, and why.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{}", match job { Some(job) => format!("job `{job}` was not started"), None => "nothing was started".to_owned() })]
+pub struct Refusal {
+    /// The job; `None` if the rule is about all of them.
+    pub job: Option<String>,
+    /// Who said the word that cannot be kept, if it was one word.
+    pub origin: Option<Origin>,
+    /// The rule that says no.
+    #[source]
+    pub rule: Box<Rule>,
+}
+
+impl Refusal {
+    /// What to do.
+    pub fn hint(&self) -> String {
+        self.rule.hint()
+    }
+}
+
+impl Diagnostic for Refusal {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.rule.name()))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.hint()))
+    }
+}
+
+/// The rules by which a plan is refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Rule {
+    /// No job at all.
+    #[error("there is no job")]
+    NoJobs,
+    /// A name that cannot be part of a file's name.
+    #[error("{reason}")]
+    JobName {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Two jobs of one name.
+    #[error("two jobs are called `{name}`")]
+    JobNameTwice {
+        /// The name.
+        name: String,
+    },
+    /// An option that the table does not have.
+    #[error("`{option}` is not an option")]
+    UnknownOption {
+        /// As it was written.
+        option: String,
+        /// What may have been meant.
+        suggestion: Option<String>,
+    },
+    /// A value that the option's row does not accept.
+    #[error("`{option}`: {reason}")]
+    BadValue {
+        /// The option.
+        option: &'static str,
+        /// What is wrong with the value.
+        reason: String,
+    },
+    /// Two words that cannot both be kept.
+    #[error("{one} and {other} contradict each other: {reason}")]
+    Contradiction {
+        /// The one, with its value.
+        one: String,
+        /// The other, with its value.
+        other: String,
+        /// Why.
+        reason: &'static str,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// A word that means nothing without another.
+    #[error("{option} needs {needs}")]
+    Incomplete {
+        /// The option, with its value.
+        option: String,
+        /// What is missing.
+        needs: &'static str,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// The engine does not work on this machine.
+    #[error("the engine `{}` does not work here: {reason}", engine.name())]
+    EngineUnavailable {
+        /// The engine.
+        engine: EngineKind,
+        /// Why.
+        reason: String,
+    },
+    /// The engine lacks what was asked for.
+    #[error("the engine `{}` {lack}", engine.name())]
+    EngineLacks {
+        /// The engine.
+        engine: EngineKind,
+        /// What it cannot do, as the rest of a sentence.
+        lack: String,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// More than one I/O in flight on an engine that blocks.
+    #[error("`iodepth = {depth}`, and the engine `{}` holds one I/O at a time", engine.name())]
+    DepthOnBlockingEngine {
+        /// The engine.
+        engine: EngineKind,
+        /// The depth asked for.
+        depth: u32,
+    },
+    /// Direct I/O was required where it cannot be had.
+    #[error("`{path}` has no direct I/O: {reason}")]
+    DirectImpossible {
+        /// The target.
+        path: String,
+        /// Who says so.
+        reason: String,
+    },
+    /// Direct I/O was required with a size or offset that it cannot transfer.
+    #[error(
+        "{what} of {} is not a multiple of {alignment_bytes} bytes, which direct I/O on `{path}` needs ({source_text})",
+        crate::value::write_bytes(*value_bytes)
+    )]
+    Misaligned {
+        /// `a block` or `the offset`.
+        what: &'static str,
+        /// Its size, in bytes.
+        value_bytes: u64,
+        /// The alignment, in bytes.
+        alignment_bytes: u64,
+        /// The target.
+        path: String,
+        /// Who says so.
+        source_text: String,
+    },
+    /// Something that exists would be written without having been named.
+    #[error("`{path}` exists ({what}) and the job would {verb} it")]
+    ExistingTargetNotNamed {
+        /// The target.
+        path: String,
+        /// What it is.
+        what: &'static str,
+        /// `overwrite` or `trim`.
+        verb: &'static str,
+    },
+    /// `overwrite_existing` names what is no target of the job.
+    #[error("`overwrite_existing` names `{path}`, which is no target of this job")]
+    NamedForOverwriteNotUsed {
+        /// The path.
+        path: String,
+        /// The job's targets.
+        targets: Vec<String>,
+    },
+    /// `overwrite_existing` names what does not exist.
+    #[error("`overwrite_existing` names `{path}`, which does not exist")]
+    NamedForOverwriteMissing {
+        /// The path.
+        path: String,
+    },
+    /// A name that the program would generate is taken.
+    #[error("`{path}`, which the job would create, exists already")]
+    GeneratedNameTaken {
+        /// The path.
+        path: String,
+    },
+    /// The path is neither a file nor a block device.
+    #[error("`{path}` is {what}, and {wanted} is needed")]
+    WrongKindOfTarget {
+        /// The path.
+        path: String,
+        /// What it is.
+        what: &'static str,
+        /// What is needed.
+        wanted: &'static str,
+    },
+    /// Nothing could be learnt about the path.
+    #[error("`{path}` cannot be examined: {reason}")]
+    TargetUnreadable {
+        /// The path.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// The directory of a file to be created does not exist.
+    #[error("`{path}` cannot be created: the directory `{directory}` does not exist")]
+    DirectoryMissing {
+        /// The file.
+        path: String,
+        /// The directory.
+        directory: String,
+    },
+    /// A file cannot or should not be created on this filesystem.
+    #[error("`{path}` cannot be created: {reason}")]
+    CannotCreateHere {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// No size for a file that does not exist.
+    #[error("`{path}` does not exist yet and no `size` is given")]
+    SizeMissing {
+        /// The file.
+        path: String,
+    },
+    /// A size that is not known.
+    #[error("the size of `{path}` is not known: {reason}")]
+    SizeUnknown {
+        /// The target.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// A percentage of what does not exist yet.
+    #[error("`{option}` is a percentage, and `{path}` does not exist yet")]
+    PercentOfNothing {
+        /// `size` or `offset`.
+        option: &'static str,
+        /// The file.
+        path: String,
+    },
+    /// The region ends beyond an existing target.
+    #[error(
+        "the region of {} from offset {} ends beyond `{path}`, which holds {}",
+        format_bytes(*size_bytes), format_bytes(*offset_bytes), format_bytes(*target_bytes)
+    )]
+    SizeBeyondTarget {
+        /// The target.
+        path: String,
+        /// Begin of the region, in bytes.
+        offset_bytes: u64,
+        /// Length of the region, in bytes.
+        size_bytes: u64,
+        /// Size of the target, in bytes.
+        target_bytes: u64,
+    },
+    /// The files do not fit.
+    #[error(
+        "the files to be created take {}, and `{mount_point}` has {} left",
+        format_bytes(*needed_bytes), format_bytes(*available_bytes)
+    )]
+    SizeBeyondFreeSpace {
+        /// Where the filesystem is mounted.
+        mount_point: String,
+        /// Sum of the files, in bytes.
+        needed_bytes: u64,
+        /// What is free, in bytes.
+        available_bytes: u64,
+    },
+    /// A block does not fit into the region.
+    #[error("a block of {} does not fit into the region of {} in `{path}`", format_bytes(*block_bytes), format_bytes(*region_bytes))]
+    BlockBeyondSize {
+        /// The target.
+        path: String,
+        /// The largest block, in bytes.
+        block_bytes: u64,
+        /// The region, in bytes.
+        region_bytes: u64,
+    },
+    /// What was written cannot be verified in this way.
+    #[error("`verify` cannot be kept: {reason}")]
+    VerifyImpossible {
+        /// Why.
+        reason: String,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// The target cannot be trimmed.
+    #[error("`{path}` cannot be trimmed: {reason}")]
+    TrimUnsupported {
+        /// The target.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// Too few processors for polling kernel threads.
+    #[error("`sqthread_poll` needs two processors a worker: {needed} for this phase, and {there} may be used")]
+    TooFewProcessors {
+        /// How many are needed.
+        needed: u64,
+        /// How many there are.
+        there: u64,
+    },
+    /// A processor that this process may not use.
+    #[error("`cpus_allowed` names processor {cpu}, which this process may not use")]
+    ProcessorNotThere {
+        /// Its number.
+        cpu: u32,
+    },
+    /// The buffers do not fit into memory.
+    #[error("the buffers of this phase take {}, and the machine has {}", format_bytes(*needed_bytes), format_bytes(*memory_bytes))]
+    BuffersBeyondMemory {
+        /// Workers × depth × largest block, in bytes.
+        needed_bytes: u64,
+        /// Memory, in bytes.
+        memory_bytes: u64,
+    },
+}
+
+impl Rule {
+    /// The rule's name for machines.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Rule::NoJobs => "no_jobs",
+            Rule::JobName { .. } => "job_name",
+            Rule::JobNameTwice { .. } => "job_name_twice",
+            Rule::UnknownOption { .. } => "unknown_option",
+            Rule::BadValue { .. } => "bad_value",
+            Rule::Contradiction { .. } => "contradiction",
+            Rule::Incomplete { .. } => "incomplete",
+            Rule::EngineUnavailable { .. } => "engine_unavailable",
+            Rule::EngineLacks { .. } => "engine_lacks",
+            Rule::DepthOnBlockingEngine { .. } => "depth_on_blocking_engine",
+            Rule::DirectImpossible { .. } => "direct_impossible",
+            Rule::Misaligned { .. } => "misaligned",
+            Rule::ExistingTargetNotNamed { .. } => "existing_target_not_named",
+            Rule::NamedForOverwriteNotUsed { .. } => "named_for_overwrite_not_used",
+            Rule::NamedForOverwriteMissing { .. } => "named_for_overwrite_missing",
+            Rule::GeneratedNameTaken { .. } => "generated_name_taken",
+            Rule::WrongKindOfTarget { .. } => "wrong_kind_of_target",
+            Rule::TargetUnreadable { .. } => "target_unreadable",
+            Rule::DirectoryMissing { .. } => "directory_missing",
+            Rule::CannotCreateHere { .. } => "cannot_create_here",
+            Rule::SizeMissing { .. } => "size_missing",
+            Rule::SizeUnknown { .. } => "size_unknown",
+            Rule::PercentOfNothing { .. } => "percent_of_nothing",
+            Rule::SizeBeyondTarget { .. } => "size_beyond_target",
+            Rule::SizeBeyondFreeSpace { .. } => "size_beyond_free_space",
+            Rule::BlockBeyondSize { .. } => "block_beyond_size",
+            Rule::VerifyImpossible { .. } => "verify_impossible",
+            Rule::TrimUnsupported { .. } => "trim_unsupported",
+            Rule::TooFewProcessors { .. } => "too_few_processors",
+            Rule::ProcessorNotThere { .. } => "processor_not_there",
+            Rule::BuffersBeyondMemory { .. } => "buffers_beyond_memory",
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Rule::NoJobs => "add a table `[job.NAME]` to the job file".into(),
+            Rule::JobName { .. } => "use letters, digits, `-`, `_` and `.`".into(),
+            Rule::JobNameTwice { .. } => "rename one of them".into(),
+            Rule::UnknownOption { suggestion, .. } => {
+                suggestion.clone().unwrap_or_else(|| "the options stand in docs/job-options.md".into())
+            }
+            Rule::BadValue { option, .. } => match crate::table::row(option) {
+                Some(row) => format!("`{option}` takes {}", row.kind.takes()),
+                None => String::new(),
+            },
+            Rule::Contradiction { hint, .. }
+            | Rule::Incomplete { hint, .. }
+            | Rule::EngineLacks { hint, .. }
+            | Rule::VerifyImpossible { hint, .. } => (*hint).into(),
+            Rule::EngineUnavailable { .. } => {
+                "`trueio doctor` says which engines work here; without `ioengine` one that works is chosen".into()
+            }
+            Rule::DepthOnBlockingEngine { .. } => {
+                "use `ioengine = \"io_uring\"` or \"libaio\" for a queue, or `numjobs` for more workers".into()
+            }
+            Rule::DirectImpossible { path, .. } => format!(
+                "`direct = \"prefer\"` takes what there is; `trueio device {path}` shows what this filesystem offers"
+            ),
+            Rule::Misaligned { alignment_bytes, .. } => {
+                format!("use multiples of {alignment_bytes}, or `direct = \"off\"`")
+            }
+            Rule::ExistingTargetNotNamed { path, .. } => format!(
+                "what it holds would be lost; if that is meant, say `overwrite_existing = \"{path}\"`; \
+                 without `filename` the job makes a file of its own"
+            ),
+            Rule::NamedForOverwriteNotUsed { targets, .. } => {
+                let targets: Vec<String> = targets.iter().map(|target| format!("`{target}`")).collect();
+                format!("spell it exactly as the target is: {}", targets.join(", "))
+            }
+            Rule::NamedForOverwriteMissing { .. } => "correct the path; a new file needs no permission".into(),
+            Rule::GeneratedNameTaken { path } => {
+                format!("remove `{path}` if an earlier run left it there, or say `filename` or `directory`")
+            }
+            Rule::WrongKindOfTarget { what: "a directory", .. } => {
+                "say `directory` instead, and the job makes a file of its own in it".into()
+            }
+            Rule::WrongKindOfTarget { .. } => "name a file, a block device, or a directory by `directory`".into(),
+            Rule::TargetUnreadable { .. } => "check the path and who may read it".into(),
+            Rule::DirectoryMissing { directory, .. } => format!("create `{directory}` first, or correct the path"),
+            Rule::CannotCreateHere { .. } => "choose another directory".into(),
+            Rule::SizeMissing { .. } => "say `size`, such as `size = \"1g\"`".into(),
+            Rule::SizeUnknown { .. } => "say `size`".into(),
+            Rule::PercentOfNothing { .. } => "say it in bytes, such as `1g`".into(),
+            Rule::SizeBeyondTarget { target_bytes, offset_bytes, .. } => format!(
+                "at most {} are there from this offset; an existing file is never extended",
+                format_bytes(target_bytes.saturating_sub(*offset_bytes))
+            ),
+            Rule::SizeBeyondFreeSpace { .. } => "say a smaller `size`, or another `directory`".into(),
+            Rule::BlockBeyondSize { .. } => "say a larger `size` or a smaller `bs`".into(),
+            Rule::TrimUnsupported { .. } => "use writes, or another target".into(),
+            Rule::TooFewProcessors { .. } => "leave `sqthread_poll` out, or use fewer workers".into(),
+            Rule::ProcessorNotThere { .. } => "`trueio doctor` lists the processors".into(),
+            Rule::BuffersBeyondMemory { .. } => "lower `iodepth`, `numjobs` or `bs`".into(),
+        }
+    }
+}

@@ -1,0 +1,997 @@
+//! The option table: what may be asked of a job, once.
+//!
+//! One row is one option. Its name is fio's name wherever fio has the option; further names that
+//! fio accepts are accepted here too. The readers, the flags, `--help`, `docs/job-options.md` and
+//! the names in a record are all made from the rows, and tests speak about the table as a whole:
+//! no name twice, every default readable, every row with an effect on the plan.
+//!
+//! Where we differ from fio the row's `detail` says so. The differences of meaning are few:
+//! `direct` is `prefer` by default (fio: off), `unlink` is true (fio keeps files), an existing file
+//! is written only if `overwrite_existing` names it, and `size` never truncates or extends one.
+
+use crate::value::{Choice, ValueKind};
+use std::collections::BTreeMap;
+use trueio_model::{JobSpec, Origin, SpecValue};
+
+/// One option.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OptionRow {
+    /// The name in job files, records and output; `--NAME` is the flag.
+    pub name: &'static str,
+    /// fio's names for it, other than `name`; accepted wherever `name` is.
+    pub fio_names: &'static [&'static str],
+    /// Whether fio has the option under `name` or one of `fio_names`.
+    pub is_in_fio: bool,
+    /// What values it takes.
+    pub kind: ValueKind,
+    /// The unit of its value, for people.
+    pub unit: &'static str,
+    /// What holds when nobody says anything.
+    pub default: DefaultValue,
+    /// One sentence without a full stop: what it does.
+    pub summary: &'static str,
+    /// What the summary leaves out; empty if nothing.
+    pub detail: &'static str,
+    /// Where it stands in the documentation.
+    pub section: Section,
+    /// Options that a nearer word on this one replaces: a job's `bssplit` replaces a `bs` of
+    /// `[defaults]`. Both at the same place are a contradiction, which the plan refuses.
+    pub replaces: &'static [&'static str],
+}
+
+/// What holds when nobody says anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DefaultValue {
+    /// This value.
+    Text(&'static str),
+    /// No value; what happens then, in words.
+    Unset(&'static str),
+}
+
+/// The sections of the reference, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Section {
+    /// Which operations, where, how large.
+    Pattern,
+    /// Files and devices.
+    Target,
+    /// When a job begins and ends.
+    Limits,
+    /// Engines, queue depth, batches.
+    Engine,
+    /// The page cache and durability.
+    Durability,
+    /// Rates and pauses.
+    Pace,
+    /// What is written, and whether it is read back.
+    Content,
+    /// Processors, priority, errors.
+    Process,
+}
+
+impl Section {
+    /// All of them, in order.
+    pub const ALL: [Section; 8] = [
+        Section::Pattern,
+        Section::Target,
+        Section::Limits,
+        Section::Engine,
+        Section::Durability,
+        Section::Pace,
+        Section::Content,
+        Section::Process,
+    ];
+
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Section::Pattern => "Pattern",
+            Section::Target => "Files and devices",
+            Section::Limits => "Beginning and end",
+            Section::Engine => "Engine and queue",
+            Section::Durability => "Page cache and durability",
+            Section::Pace => "Rate and pauses",
+            Section::Content => "Content and verification",
+            Section::Process => "Processors and errors",
+        }
+    }
+}
+
+impl OptionRow {
+    /// The flag: `--iodepth`.
+    pub fn flag(&self) -> String {
+        format!("--{}", self.name)
+    }
+
+    /// Other spellings of the flag, without the dashes: fio's names, and each with hyphens.
+    pub fn flag_aliases(&self) -> Vec<String> {
+        let names = std::iter::once(self.name).chain(self.fio_names.iter().copied());
+        let mut aliases: Vec<String> = self.fio_names.iter().map(|name| (*name).to_owned()).collect();
+        aliases.extend(names.filter(|name| name.contains('_')).map(|name| name.replace('_', "-")));
+        aliases
+    }
+
+    /// What stands for the value in `--help`.
+    pub fn value_name(&self) -> &'static str {
+        self.kind.value_name()
+    }
+
+    /// The words it takes; empty if it does not take words.
+    pub fn choices(&self) -> &'static [Choice] {
+        match self.kind {
+            ValueKind::Choice(choices) => choices,
+            _ => &[],
+        }
+    }
+
+    /// True if the flag may stand without a value, and then means true.
+    pub fn is_switch(&self) -> bool {
+        matches!(self.kind, ValueKind::Bool)
+    }
+
+    /// The default, in words: the value, or what happens without one.
+    pub fn default_text(&self) -> &'static str {
+        match self.default {
+            DefaultValue::Text(text) | DefaultValue::Unset(text) => text,
+        }
+    }
+
+    /// Reads a value and gives its canonical text.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with the text.
+    pub fn canonical(&self, text: &str) -> Result<String, String> {
+        self.kind.read(text).map(|value| self.kind.write(&value))
+    }
+}
+
+/// The row of a name or of one of its aliases.
+pub fn row(name: &str) -> Option<&'static OptionRow> {
+    TABLE.iter().find(|row| row.name == name || row.fio_names.contains(&name))
+}
+
+/// Lays one level of words over a specification: a job's table over `[defaults]`, flags over both.
+/// An option that one of these words replaces (`bs` by `bssplit`) is dropped first, so that the
+/// nearer word wins; two that contradict each other within the level both stay, for the plan to
+/// refuse.
+pub(crate) fn overlay(spec: &mut JobSpec, level: &BTreeMap<&'static str, SpecValue>) {
+    for name in level.keys() {
+        for replaced in row(name).map_or(&[][..], |row| row.replaces) {
+            spec.options.remove(*replaced);
+        }
+    }
+    for (name, value) in level {
+        spec.set(name, value.text.clone(), value.origin.clone());
+    }
+}
+
+/// An option as it was given: the row's name, canonical text, and origin.
+pub(crate) fn spec_value(row: &OptionRow, text: &str, origin: Origin) -> Result<SpecValue, String> {
+    Ok(SpecValue { text: row.canonical(text)?, origin })
+}
+
+/// What to say about a name that is not in the table: what it is called here, or why it is not
+/// needed. `None` if nothing comes close.
+pub fn suggestion(name: &str) -> Option<String> {
+    let plain = name.trim().trim_start_matches('-').replace('-', "_").to_ascii_lowercase();
+    if let Some(row) = row(&plain) {
+        return Some(format!("did you mean `{}`?", row.name));
+    }
+    if let Some((_, sentence)) = ELSEWHERE.iter().find(|(word, _)| *word == plain) {
+        return Some((*sentence).to_owned());
+    }
+    // A slip of the finger changes a third of a word at most; beyond that a suggestion is noise.
+    let (distance, best) = TABLE
+        .iter()
+        .flat_map(|row| std::iter::once(row.name).chain(row.fio_names.iter().copied()).map(move |word| (word, row)))
+        .map(|(word, row)| (strsim::osa_distance(&plain, word), row))
+        .min_by_key(|(distance, _)| *distance)?;
+    (distance <= 1 + plain.chars().count() / 4 && plain.chars().count() > 1)
+        .then(|| format!("did you mean `{}`?", best.name))
+}
+
+/// Words that are not options here, and what to write instead.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("block_size", "the block size is called `bs`, as in fio"),
+    ("buffered", "write `direct = \"off\"` for I/O through the page cache"),
+    ("depth", "the queue depth is called `iodepth`, as in fio"),
+    ("description", "write a TOML comment (`# …`); descriptions are not kept"),
+    ("duration", "the time limit is called `runtime`, as in fio"),
+    ("engine", "the engine is called `ioengine`, as in fio"),
+    ("file", "the target is called `filename`, as in fio"),
+    ("group_reporting", "not needed: the workers of a job are always reported together"),
+    ("gtod_reduce", "not needed: every latency is measured, and it is cheap"),
+    ("iopoll", "polled completions are called `hipri`, as in fio"),
+    ("job", "a job is a table of its own: `[job.NAME]`"),
+    ("mode", "the operations are called `rw`, as in fio"),
+    ("name", "a job's name stands in its table: `[job.NAME]`"),
+    ("offset_increment", "not supported: the workers of a job share its files and offsets"),
+    ("path", "the target is called `filename`, as in fio"),
+    ("queue_depth", "the queue depth is called `iodepth`, as in fio"),
+    ("ramp", "the time before measuring is called `ramp_time`, as in fio"),
+    ("rwf", "each flag is an option: `rwf_dsync`, `uncached`, `atomic`, `hipri`"),
+    ("seed", "the seed is called `randseed`, as in fio"),
+    ("sqpoll", "a polled submission queue is called `sqthread_poll`, as in fio"),
+    ("target", "the target is called `filename`, as in fio"),
+    ("thread", "not needed: workers are threads"),
+    ("threads", "the number of workers is called `numjobs`, as in fio"),
+    ("time", "the time limit is called `runtime`, as in fio"),
+    ("workers", "the number of workers is called `numjobs`, as in fio"),
+];
+
+const fn choice(name: &'static str, aliases: &'static [&'static str], sentence: &'static str) -> Choice {
+    Choice { name, aliases, sentence }
+}
+
+const RW: &[Choice] = &[
+    choice("read", &[], "sequential reads"),
+    choice("write", &[], "sequential writes"),
+    choice("trim", &[], "sequential trims (discards; holes in files)"),
+    choice("randread", &[], "random reads"),
+    choice("randwrite", &[], "random writes"),
+    choice("randtrim", &[], "random trims"),
+    choice("rw", &["readwrite"], "sequential reads and writes, mixed by `rwmixread`"),
+    choice("randrw", &[], "random reads and writes, mixed by `rwmixread`"),
+];
+
+const ENGINES: &[Choice] = &[
+    choice("sync", &["psync"], "pread and pwrite; one I/O at a time"),
+    choice("pvsync2", &[], "preadv2 and pwritev2, with RWF flags; one I/O at a time"),
+    choice("libaio", &["aio", "linuxaio"], "Linux native asynchronous I/O; asynchronous only with direct I/O"),
+    choice("io_uring", &[], "io_uring, with registered buffers and files"),
+    choice("mmap", &[], "copies to and from a mapping; one at a time"),
+    choice("null", &[], "no I/O at all: what is left is the cost of the tool"),
+    choice("simulated", &[], "a modelled disk in virtual time: exact and repeatable"),
+];
+
+const DIRECT: &[Choice] = &[
+    choice("require", &["1", "true"], "direct or not at all: refused where it cannot be had"),
+    choice("prefer", &[], "direct where it can be had; the record says what was granted"),
+    choice("off", &["0", "false"], "through the page cache"),
+];
+
+const SYNC: &[Choice] = &[
+    choice("none", &["0", "false"], "none"),
+    choice("dsync", &[], "O_DSYNC: the data, and what is needed to read it back"),
+    choice("sync", &["1", "true"], "O_SYNC: the data and all of the file's metadata"),
+];
+
+const FILE_SERVICE: &[Choice] = &[
+    choice("roundrobin", &[], "each file in turn"),
+    choice("sequential", &[], "one file after another, each to its end"),
+    choice("random", &[], "a file drawn at random"),
+];
+
+const FALLOCATE: &[Choice] = &[
+    choice("native", &["1", "true"], "space is allocated before the job, nothing is written to it"),
+    choice("none", &["0", "false"], "the file is created empty and the job extends it"),
+];
+
+const RATE_PROCESS: &[Choice] = &[
+    choice("linear", &[], "at equal distances"),
+    choice("poisson", &[], "a Poisson process: independent arrivals with exponential distances"),
+];
+
+const VERIFY: &[Choice] = &[
+    choice("none", &["0"], "nothing is compared"),
+    choice("crc32c", &["crc32c-intel"], "CRC-32C"),
+    choice("xxhash", &[], "XXH3, 64 bits"),
+];
+
+const CONTINUE_ON_ERROR: &[Choice] = &[
+    choice("none", &["0", "false"], "the job ends at the first failed I/O"),
+    choice("all", &["1", "true", "io"], "failed I/Os are counted and the job goes on; the run still fails"),
+];
+
+/// A row with what most rows have; each row below says what is its own.
+const BASE: OptionRow = OptionRow {
+    name: "",
+    fio_names: &[],
+    is_in_fio: true,
+    kind: ValueKind::Bool,
+    unit: "yes or no",
+    default: DefaultValue::Text("false"),
+    summary: "",
+    detail: "",
+    section: Section::Pattern,
+    replaces: &[],
+};
+
+/// Every option, in the order of the documentation.
+pub const TABLE: &[OptionRow] = &[
+    OptionRow {
+        name: "rw",
+        fio_names: &["readwrite"],
+        kind: ValueKind::Choice(RW),
+        unit: "word",
+        default: DefaultValue::Text("read"),
+        summary: "The operations of the job, and whether they are sequential or random",
+        ..BASE
+    },
+    OptionRow {
+        name: "rwmixread",
+        kind: ValueKind::Percent,
+        unit: "percent",
+        default: DefaultValue::Text("50"),
+        summary: "The share of reads in `rw` and `randrw`",
+        detail: "Drawn for each I/O from the job's seed.",
+        replaces: &["rwmixwrite"],
+        ..BASE
+    },
+    OptionRow {
+        name: "rwmixwrite",
+        kind: ValueKind::Percent,
+        unit: "percent",
+        default: DefaultValue::Unset("what `rwmixread` leaves"),
+        summary: "The share of writes in `rw` and `randrw`, said the other way round",
+        replaces: &["rwmixread"],
+        ..BASE
+    },
+    OptionRow {
+        name: "bs",
+        fio_names: &["blocksize"],
+        kind: ValueKind::BlockSizes,
+        unit: "bytes",
+        default: DefaultValue::Text("4k"),
+        summary: "The size of each I/O",
+        detail: "Three sizes are for reads, writes and trims (`8k,16k,1m`); of two, the second is for trims too. \
+                 A last block that does not fit whole into the region is not issued. At most 1g.",
+        replaces: &["bsrange", "bssplit"],
+        ..BASE
+    },
+    OptionRow {
+        name: "bsrange",
+        fio_names: &["blocksize_range"],
+        kind: ValueKind::BlockRanges,
+        unit: "bytes",
+        default: DefaultValue::Unset("all I/Os have the size `bs`"),
+        summary: "Sizes drawn alike from the multiples of the smallest, up to the largest",
+        detail: "`4k-64k` draws 4k, 8k, … 64k. Instead of `bs`, not beside it.",
+        replaces: &["bs", "bssplit"],
+        ..BASE
+    },
+    OptionRow {
+        name: "bssplit",
+        kind: ValueKind::BlockSplits,
+        unit: "bytes / percent",
+        default: DefaultValue::Unset("all I/Os have the size `bs`"),
+        summary: "Sizes drawn by weight",
+        detail: "`4k/60:64k/40`. The percentages sum to 100, which fio does not check; blank ones share the rest. \
+                 Instead of `bs`, not beside it.",
+        replaces: &["bs", "bsrange"],
+        ..BASE
+    },
+    OptionRow {
+        name: "norandommap",
+        summary: "Random offsets are drawn independently, so a block may come twice before all came",
+        detail: "By default every block comes exactly once a pass. A distribution other than `random` never keeps \
+                 a map.",
+        ..BASE
+    },
+    OptionRow {
+        name: "random_distribution",
+        kind: ValueKind::Distribution,
+        unit: "name and number",
+        default: DefaultValue::Text("random"),
+        summary: "How random offsets are spread over the blocks",
+        detail: "`random`: all alike. `zipf:1.1`: exponent above 0. `pareto:0.2`: 80 % of the I/O to about 20 % of \
+                 the blocks. `normal:20`: around the middle, deviation in percent of the region. \
+                 `zoned:60/10:40/90`: percent of the I/O / percent of the region, zone by zone, both summing to 100.",
+        ..BASE
+    },
+    OptionRow {
+        name: "randseed",
+        kind: ValueKind::Seed,
+        unit: "number",
+        default: DefaultValue::Unset("derived from a constant and the job's place, the same in each run"),
+        summary: "The seed of offsets, sizes, mix, arrivals and content",
+        detail: "The same seed gives the same offsets on every engine. Each worker derives its own from it.",
+        replaces: &["randrepeat"],
+        ..BASE
+    },
+    OptionRow {
+        name: "randrepeat",
+        fio_names: &["allrandrepeat"],
+        default: DefaultValue::Text("true"),
+        summary: "The same seed in each run",
+        detail: "If false, the seed differs from run to run; the record keeps it.",
+        replaces: &["randseed"],
+        ..BASE
+    },
+    // ---- files and devices ------------------------------------------------------------------
+    OptionRow {
+        name: "filename",
+        kind: ValueKind::Paths,
+        unit: "paths",
+        default: DefaultValue::Unset("files of its own, `trueio-JOB-N.dat`, under names that must not exist yet"),
+        summary: "The files or devices under test",
+        detail: "Existing ones are used as they are: never truncated, extended or removed, and written only if \
+                 `overwrite_existing` names them. One that does not exist is created, and removed at the end unless \
+                 `unlink` is false. Several are separated by colons, or are a TOML list. All workers share them.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
+        name: "directory",
+        kind: ValueKind::Path,
+        unit: "path",
+        default: DefaultValue::Unset("the current directory"),
+        summary: "The directory of the files",
+        detail: "Stands before relative names in `filename` and before the names of generated files.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
+        name: "overwrite_existing",
+        is_in_fio: false,
+        kind: ValueKind::Paths,
+        unit: "paths",
+        default: DefaultValue::Unset("nothing that exists is written"),
+        summary: "The existing files or devices that this job may destroy by writing or trimming",
+        detail: "Each must be spelled exactly as the target is (`directory` and `filename` joined), so that \
+                 destruction is always asked for by name.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
+        name: "size",
+        kind: ValueKind::Extent,
+        unit: "bytes or percent",
+        default: DefaultValue::Unset("the whole of an existing file or device; must be said for a new file"),
+        summary: "How much of the files is used, all files together",
+        detail: "Divided evenly over several files. A percentage is of each existing file or device. More than an \
+                 existing file holds is refused; fio would rewrite the file.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
+        name: "filesize",
+        kind: ValueKind::Bytes,
+        unit: "bytes",
+        default: DefaultValue::Unset("`size`, divided by the number of files"),
+        summary: "How much of each single file is used",
+        detail: "If it is given, `size` only says how much each worker transfers.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
+        name: "nrfiles",
+        fio_names: &["nr_files"],
+        kind: ValueKind::Count { min: 1, max: 65_536 },
+        unit: "files",
+        default: DefaultValue::Text("1"),
+        summary: "How many files are generated",
+        detail: "Only without `filename`. All workers share them (fio generates files for each clone).",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
+        name: "file_service_type",
+        kind: ValueKind::Choice(FILE_SERVICE),
+        unit: "word",
+        default: DefaultValue::Text("roundrobin"),
+        summary: "Which of several files the next I/O goes to",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
+        name: "offset",
+        fio_names: &["fileoffset"],
+        kind: ValueKind::Extent,
+        unit: "bytes or percent",
+        default: DefaultValue::Text("0"),
+        summary: "Where the region used begins in each file",
+        detail: "A percentage is of an existing file or device, rounded down to a whole block.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
+        name: "overwrite",
+        summary: "A file created for a write job is filled first, so that the job overwrites",
+        detail: "Without it, space is only allocated for jobs that just write, and the filesystem converts \
+                 unwritten extents as it goes. Jobs that read or trim always get a really written file.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
+        name: "fallocate",
+        kind: ValueKind::Choice(FALLOCATE),
+        unit: "word",
+        default: DefaultValue::Text("native"),
+        summary: "How space is prepared in a file created for a write job",
+        detail: "`none` measures appending: each write extends the file.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
+        name: "unlink",
+        default: DefaultValue::Text("true"),
+        summary: "Files that the run created are removed at its end, however it ends",
+        detail: "fio keeps them. A file that existed before is never removed.",
+        section: Section::Target,
+        ..BASE
+    },
+    // ---- beginning and end ------------------------------------------------------------------
+    OptionRow {
+        name: "runtime",
+        fio_names: &["timeout"],
+        kind: ValueKind::Duration,
+        unit: "time",
+        default: DefaultValue::Text("0s"),
+        summary: "Measured time after which the job ends, ramp excluded; 0: no limit",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
+        name: "time_based",
+        summary: "Only `runtime` and `number_ios` end the job: it starts over when all bytes are done",
+        detail: "Refused without `runtime`.",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
+        name: "ramp_time",
+        kind: ValueKind::Duration,
+        unit: "time",
+        default: DefaultValue::Text("0s"),
+        summary: "I/O is done but not recorded for this long before the measured part",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
+        name: "io_size",
+        fio_names: &["io_limit"],
+        kind: ValueKind::Extent,
+        unit: "bytes or percent",
+        default: DefaultValue::Unset("as much as `size`"),
+        summary: "How much each worker transfers in a loop",
+        detail: "May be less or more than the files hold. A percentage is of the files' regions together.",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
+        name: "loops",
+        kind: ValueKind::Count { min: 1, max: u64::MAX },
+        unit: "times",
+        default: DefaultValue::Text("1"),
+        summary: "How often `io_size` is transferred",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
+        name: "number_ios",
+        kind: ValueKind::Count { min: 0, max: u64::MAX },
+        unit: "I/Os",
+        default: DefaultValue::Text("0"),
+        summary: "I/Os after which a worker ends; 0: no limit",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
+        name: "startdelay",
+        kind: ValueKind::Duration,
+        unit: "time",
+        default: DefaultValue::Text("0s"),
+        summary: "Wait before the job's first I/O",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
+        name: "stonewall",
+        fio_names: &["wait_for_previous"],
+        summary: "The job begins when all jobs before it have ended",
+        detail: "Without it, jobs run at the same time, as in fio.",
+        section: Section::Limits,
+        ..BASE
+    },
+    // ---- engine and queue -------------------------------------------------------------------
+    OptionRow {
+        name: "ioengine",
+        kind: ValueKind::Choice(ENGINES),
+        unit: "word",
+        default: DefaultValue::Unset("io_uring where it works; else libaio for a queue, sync or pvsync2 for one I/O"),
+        summary: "How I/O is handed to the kernel",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "iodepth",
+        kind: ValueKind::Count { min: 1, max: 65_536 },
+        unit: "I/Os",
+        default: DefaultValue::Text("1"),
+        summary: "I/Os that each worker keeps in flight",
+        detail: "Engines that block hold one; the plan refuses more, and never lowers it in silence.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "iodepth_batch",
+        fio_names: &["iodepth_batch_submit"],
+        kind: ValueKind::Count { min: 1, max: 65_536 },
+        unit: "I/Os",
+        default: DefaultValue::Unset("adapted to the device's latency, so that batching does not lengthen it"),
+        summary: "I/Os handed over in one submission",
+        detail: "At most `iodepth`. fio's default is 1.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "iodepth_batch_complete_min",
+        fio_names: &["iodepth_batch_complete"],
+        kind: ValueKind::Count { min: 1, max: 65_536 },
+        unit: "I/Os",
+        default: DefaultValue::Text("1"),
+        summary: "Completions waited for at least when the queue is full",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "iodepth_batch_complete_max",
+        kind: ValueKind::Count { min: 0, max: 65_536 },
+        unit: "I/Os",
+        default: DefaultValue::Text("0"),
+        summary: "Completions taken at most in one go; 0: all that are there",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "numjobs",
+        kind: ValueKind::Count { min: 1, max: 4096 },
+        unit: "threads",
+        default: DefaultValue::Text("1"),
+        summary: "Workers (threads) that do the same to the same files",
+        detail: "They share the job's files and differ in their seeds. fio gives each clone files of its own unless \
+                 `filename` is said.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "fixedbufs",
+        default: DefaultValue::Text("true"),
+        summary: "Buffers are registered with the ring (io_uring)",
+        detail: "fio's default is false. The record says if the kernel refused.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "registerfiles",
+        default: DefaultValue::Text("true"),
+        summary: "Files are registered with the ring (io_uring)",
+        detail: "fio's default is false.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "sqthread_poll",
+        summary: "A kernel thread polls the submission queue (io_uring)",
+        detail: "It takes a processor for itself, so a plan with fewer than two processors a worker is refused.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "hipri",
+        summary: "Completions are polled for (io_uring: IOPOLL; pvsync2: RWF_HIPRI)",
+        detail: "Needs direct I/O, and becomes `direct = \"require\"` if nothing was said.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "simulated",
+        is_in_fio: false,
+        kind: ValueKind::Simulated,
+        unit: "model",
+        default: DefaultValue::Text("service=100us,channels=1"),
+        summary: "The modelled disk of the `simulated` engine",
+        detail: "`service`: time of one I/O. `channels`: how many are served at once. `stall=BEGIN+LENGTH`: a span of \
+                 virtual time in which nothing is served. `fail=N`: the I/O that fails, from 0. The last two may \
+                 be repeated.",
+        section: Section::Engine,
+        ..BASE
+    },
+    // ---- page cache and durability ----------------------------------------------------------
+    OptionRow {
+        name: "direct",
+        kind: ValueKind::Choice(DIRECT),
+        unit: "word",
+        default: DefaultValue::Text("prefer"),
+        summary: "Past the page cache, or through it",
+        detail: "fio's `direct=1` is `require`, `direct=0` is `off`; fio's default is off. With `prefer`, a block \
+                 size that direct I/O cannot transfer makes the plan fall back to the page cache and say so.",
+        section: Section::Durability,
+        ..BASE
+    },
+    OptionRow {
+        name: "sync",
+        kind: ValueKind::Choice(SYNC),
+        unit: "word",
+        default: DefaultValue::Text("none"),
+        summary: "Open flags that make each write durable before it returns",
+        section: Section::Durability,
+        ..BASE
+    },
+    OptionRow {
+        name: "fsync",
+        kind: ValueKind::Count { min: 0, max: u64::MAX },
+        unit: "writes",
+        default: DefaultValue::Text("0"),
+        summary: "`fsync` after every so many writes; 0: never",
+        section: Section::Durability,
+        ..BASE
+    },
+    OptionRow {
+        name: "fdatasync",
+        kind: ValueKind::Count { min: 0, max: u64::MAX },
+        unit: "writes",
+        default: DefaultValue::Text("0"),
+        summary: "`fdatasync` after every so many writes; 0: never",
+        section: Section::Durability,
+        ..BASE
+    },
+    OptionRow {
+        name: "end_fsync",
+        summary: "`fsync` once at the end, inside the measured time",
+        section: Section::Durability,
+        ..BASE
+    },
+    OptionRow {
+        name: "rwf_dsync",
+        is_in_fio: false,
+        summary: "Each write carries RWF_DSYNC (pvsync2, libaio, io_uring)",
+        detail: "On a device with FUA the write itself is durable and no flush is sent.",
+        section: Section::Durability,
+        ..BASE
+    },
+    OptionRow {
+        name: "uncached",
+        summary: "Each I/O carries RWF_DONTCACHE (pvsync2, libaio, io_uring)",
+        detail: "Through the page cache, and the pages are dropped afterwards. Linux 6.14. Excludes direct I/O, and \
+                 becomes `direct = \"off\"` if nothing was said.",
+        section: Section::Durability,
+        ..BASE
+    },
+    OptionRow {
+        name: "atomic",
+        summary: "Each write carries RWF_ATOMIC (pvsync2, libaio, io_uring)",
+        detail: "All or nothing across a power cut. Linux 6.11. Needs direct I/O, and becomes \
+                 `direct = \"require\"` if nothing was said.",
+        section: Section::Durability,
+        ..BASE
+    },
+    OptionRow {
+        name: "invalidate",
+        default: DefaultValue::Text("true"),
+        summary: "The files' cached pages are dropped before the measured part",
+        section: Section::Durability,
+        ..BASE
+    },
+    // ---- rate and pauses --------------------------------------------------------------------
+    OptionRow {
+        name: "rate",
+        kind: ValueKind::RateBytes,
+        unit: "bytes/s",
+        default: DefaultValue::Text("0"),
+        summary: "Bytes a second that each worker offers; 0: as fast as the depth allows",
+        detail: "An open loop: latency also counts from the moment an I/O was due, so a stall is charged to every \
+                 I/O that was due in it.",
+        section: Section::Pace,
+        replaces: &["rate_iops"],
+        ..BASE
+    },
+    OptionRow {
+        name: "rate_iops",
+        kind: ValueKind::RateIops,
+        unit: "I/Os/s",
+        default: DefaultValue::Text("0"),
+        summary: "I/Os a second that each worker offers; 0: as fast as the depth allows",
+        detail: "As `rate`, counted in I/Os; not both.",
+        section: Section::Pace,
+        replaces: &["rate"],
+        ..BASE
+    },
+    OptionRow {
+        name: "rate_process",
+        kind: ValueKind::Choice(RATE_PROCESS),
+        unit: "word",
+        default: DefaultValue::Text("linear"),
+        summary: "How the I/Os of a rate are spread over time",
+        section: Section::Pace,
+        ..BASE
+    },
+    OptionRow {
+        name: "thinktime",
+        kind: ValueKind::DurationMicros,
+        unit: "time (bare: µs)",
+        default: DefaultValue::Text("0s"),
+        summary: "A pause after every `thinktime_blocks` I/Os; 0: none",
+        detail: "A bare number is microseconds, as in fio; all other durations are seconds.",
+        section: Section::Pace,
+        ..BASE
+    },
+    OptionRow {
+        name: "thinktime_blocks",
+        kind: ValueKind::Count { min: 1, max: u64::MAX },
+        unit: "I/Os",
+        default: DefaultValue::Text("1"),
+        summary: "I/Os between two pauses",
+        section: Section::Pace,
+        ..BASE
+    },
+    // ---- content and verification -----------------------------------------------------------
+    OptionRow {
+        name: "zero_buffers",
+        summary: "Zeros are written instead of random content",
+        detail: "Many devices and filesystems never store zeros; the record says that they were written.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "refill_buffers",
+        summary: "Fresh content is generated for every write",
+        detail: "Without it the buffers are filled once and each 4 KiB is stamped, so that no two writes are alike.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "buffer_compress_percentage",
+        kind: ValueKind::Percent,
+        unit: "percent",
+        default: DefaultValue::Text("0"),
+        summary: "How much of each 512 bytes compresses away",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "dedupe_percentage",
+        kind: ValueKind::Percent,
+        unit: "percent",
+        default: DefaultValue::Text("0"),
+        summary: "The share of blocks that repeat an earlier one",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "verify",
+        kind: ValueKind::Choice(VERIFY),
+        unit: "word",
+        default: DefaultValue::Text("none"),
+        summary: "What was written is read back and compared, by this checksum",
+        detail: "Each block carries a header that names its offset and its write. A job that only reads checks the \
+                 headers that an earlier job or run left.",
+        section: Section::Content,
+        ..BASE
+    },
+    // ---- processors and errors --------------------------------------------------------------
+    OptionRow {
+        name: "cpus_allowed",
+        kind: ValueKind::Cpus,
+        unit: "processor numbers",
+        default: DefaultValue::Unset("workers are not pinned"),
+        summary: "The processors that the workers are pinned to, one each in turn",
+        section: Section::Process,
+        ..BASE
+    },
+    OptionRow {
+        name: "nice",
+        kind: ValueKind::Integer { min: -20, max: 19 },
+        unit: "nice value",
+        default: DefaultValue::Unset("left as it is"),
+        summary: "The workers' nice value",
+        detail: "Below 0 needs privilege.",
+        section: Section::Process,
+        ..BASE
+    },
+    OptionRow {
+        name: "continue_on_error",
+        kind: ValueKind::Choice(CONTINUE_ON_ERROR),
+        unit: "word",
+        default: DefaultValue::Text("none"),
+        summary: "Whether the job goes on after a failed I/O",
+        section: Section::Process,
+        ..BASE
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_name_stands_twice_in_the_table_aliases_and_other_words_included() {
+        let mut seen = BTreeSet::new();
+        for row in TABLE {
+            for name in std::iter::once(&row.name).chain(row.fio_names) {
+                assert!(seen.insert(*name), "`{name}` stands twice");
+            }
+        }
+        for (word, _) in ELSEWHERE {
+            assert!(seen.insert(word), "`{word}` is an option and explained as none");
+        }
+    }
+
+    #[test]
+    fn every_row_has_a_unit_a_default_and_a_sentence_without_full_stop() {
+        for row in TABLE {
+            assert!(!row.unit.is_empty(), "{}", row.name);
+            assert!(!row.default_text().is_empty(), "{}", row.name);
+            assert!(row.summary.len() > 10 && !row.summary.ends_with('.'), "{}", row.name);
+            assert!(row.detail.is_empty() || row.detail.ends_with('.'), "{}", row.name);
+            for choice in row.choices() {
+                assert!(!choice.sentence.is_empty() && !choice.sentence.ends_with('.'), "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_default_is_accepted_by_its_own_row_in_canonical_text() {
+        for row in TABLE {
+            if let DefaultValue::Text(text) = row.default {
+                assert_eq!(row.canonical(text).as_deref(), Ok(text), "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn no_word_of_a_choice_stands_twice() {
+        for row in TABLE {
+            let mut seen = BTreeSet::new();
+            for choice in row.choices() {
+                for word in std::iter::once(&choice.name).chain(choice.aliases) {
+                    assert!(seen.insert(*word), "{}: `{word}` stands twice", row.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn replacement_names_rows_of_the_table_and_is_mutual() {
+        for row in TABLE {
+            for replaced in row.replaces {
+                let other = TABLE.iter().find(|other| other.name == *replaced);
+                assert!(other.is_some_and(|o| o.replaces.contains(&row.name)), "{} and {replaced}", row.name);
+            }
+        }
+    }
+
+    /// Goal: who knows fio need not learn a second language.
+    /// Method: the list of fio 3.42's options stands in `tests/fio-names.txt` (name, alias), made
+    /// from `fio --cmdhelp`; the options of single engines, which that list lacks, stand here.
+    #[test]
+    fn a_row_that_says_it_is_fios_is_in_fios_own_list_and_no_other_is() {
+        const OF_ENGINES: [&str; 5] = ["hipri", "fixedbufs", "registerfiles", "sqthread_poll", "uncached"];
+        const OF_EARLIER_VERSIONS: [&str; 0] = [];
+        let known: BTreeSet<&str> = include_str!("../tests/fio-names.txt")
+            .split_whitespace()
+            .chain(OF_ENGINES)
+            .chain(OF_EARLIER_VERSIONS)
+            .collect();
+        for row in TABLE {
+            assert_eq!(row.is_in_fio, known.contains(row.name), "{}", row.name);
+            for alias in row.fio_names {
+                assert!(known.contains(alias), "{}: `{alias}` is not fio's", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_near_miss_gets_the_option_that_was_meant_and_a_far_one_nothing() {
+        let of = |name| suggestion(name);
+        assert_eq!(of("iodpeth").as_deref(), Some("did you mean `iodepth`?"));
+        assert_eq!(of("bfs").as_deref(), Some("did you mean `bs`?"));
+        assert_eq!(of("--time-based").as_deref(), Some("did you mean `time_based`?"));
+        assert_eq!(of("queue_depth").as_deref(), Some("the queue depth is called `iodepth`, as in fio"));
+        assert_eq!(of("zzzzzzzz"), None);
+        assert_eq!(of("x"), None);
+    }
+
+    #[test]
+    fn a_nearer_word_replaces_its_alternative_and_two_at_one_place_both_stay() {
+        let value = |text: &str| SpecValue { text: text.into(), origin: Origin::Default };
+        let mut spec = JobSpec::new("a");
+        overlay(&mut spec, &BTreeMap::from([("bs", value("4k"))]));
+        overlay(&mut spec, &BTreeMap::from([("bssplit", value("4k/50:8k/50"))]));
+        assert_eq!(spec.options.keys().collect::<Vec<_>>(), ["bssplit"]);
+        overlay(&mut spec, &BTreeMap::from([("bs", value("4k")), ("bsrange", value("4k-8k"))]));
+        assert_eq!(spec.options.keys().collect::<Vec<_>>(), ["bs", "bsrange"]);
+    }
+}

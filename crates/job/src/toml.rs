@@ -1,0 +1,563 @@
+//! TOML job files: `[defaults]`, then one `[job.NAME]` table a job, in order.
+//!
+//! ```toml
+//! [defaults]
+//! directory = "/mnt/disk"
+//! size = "1g"
+//!
+//! [job.randread-4k]
+//! rw = "randread"
+//! bs = "4k"
+//! iodepth = 32
+//! runtime = "30s"
+//! ```
+//!
+//! Every mistake in a file is found in one reading, and each points at its line and key, with a
+//! suggestion where one comes close. Whatever the bytes, this ends in jobs or in such a report:
+//! `fuzz/fuzz_targets/job_toml.rs` and `tests/never_panics.rs` hold it to that.
+
+use crate::table::{overlay, row, spec_value, suggestion};
+use crate::value::{Scalar, write_paths};
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::ops::Range;
+use toml_edit::{Document, Item, TableLike, Value as TomlValue};
+use trueio_model::{JobSpec, Origin, SpecValue};
+
+/// Longest job file, in bytes. A longer one was surely named by mistake (an image, a device).
+pub const JOB_FILE_BYTES_MAX: usize = 16 << 20;
+
+/// A job file that cannot be used, and everything that is wrong with it.
+#[derive(Debug)]
+pub struct JobFileError {
+    /// The file as it was named.
+    pub path: String,
+    /// What is wrong, in the order of the file; at least one.
+    pub problems: Vec<Problem>,
+    source: NamedSource<String>,
+}
+
+/// One mistake in a job file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong.
+    pub message: String,
+    /// Where: bytes of the file.
+    pub span: Range<usize>,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, in characters, from 1.
+    pub column: u32,
+    /// What to do, if there is something to say.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for JobFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.problems.len() {
+            1 => write!(f, "`{}` is not a job file that can be run", self.path),
+            count => write!(f, "`{}` is not a job file that can be run, for {count} reasons", self.path),
+        }
+    }
+}
+
+impl std::error::Error for JobFileError {}
+
+impl Diagnostic for JobFileError {
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(self.problems.iter().map(|problem| problem as &dyn Diagnostic)))
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.hint.as_ref().map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(std::iter::once(LabeledSpan::underline(self.span.clone()))))
+    }
+}
+
+impl JobFileError {
+    /// The report in plain text: each problem with its line and a mark under the key.
+    ///
+    /// ```text
+    /// error: `iodpeth` is not an option
+    ///  --> job.toml:3:1
+    ///   |
+    /// 3 | iodpeth = 32
+    ///   | ^^^^^^^ did you mean `iodepth`?
+    /// ```
+    pub fn render(&self) -> String {
+        let text = self.source.inner();
+        let mut out = String::new();
+        for (index, problem) in self.problems.iter().enumerate() {
+            if index > 0 {
+                out.push('\n');
+            }
+            let line_begin = text[..problem.span.start].rfind('\n').map_or(0, |at| at + 1);
+            let line_end = text[problem.span.start..].find('\n').map_or(text.len(), |at| problem.span.start + at);
+            let line = text[line_begin..line_end].trim_end_matches('\r');
+            let number = problem.line.to_string();
+            let margin = " ".repeat(number.len());
+            // The mark stands under the characters that are printed: tabs are kept as tabs, so that
+            // they move the mark as far as they move the text.
+            let lead: String =
+                text[line_begin..problem.span.start].chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+            let marked = problem.span.end.clamp(problem.span.start, line_begin + line.len().max(lead.len()));
+            let marks = text.get(problem.span.start..marked).map_or(1, |marked| marked.chars().count()).max(1);
+            // Writing to a String cannot fail.
+            let _ = writeln!(out, "error: {}", problem.message);
+            let _ = writeln!(out, "{margin}--> {}:{}:{}", self.path, problem.line, problem.column);
+            let _ = writeln!(out, "{margin} |");
+            let _ = writeln!(out, "{number} | {}", printable(line));
+            let hint = problem.hint.as_deref().unwrap_or("");
+            let _ = writeln!(out, "{}", format!("{margin} | {lead}{} {hint}", "^".repeat(marks)).trim_end());
+        }
+        out
+    }
+}
+
+/// A line of somebody's file without control characters, which a terminal might obey.
+fn printable(line: &str) -> String {
+    line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+/// Reads a job file's text. `path` is its name for messages and origins; nothing is opened.
+///
+/// # Errors
+/// Everything that is wrong with the text, in its order.
+pub fn parse_job_file(path: &str, text: &str) -> Result<Vec<JobSpec>, Box<JobFileError>> {
+    let mut reader = Reader { path, text, problems: Vec::new() };
+    let jobs = if text.len() > JOB_FILE_BYTES_MAX {
+        reader.problem(0..0, format!("the file is longer than {JOB_FILE_BYTES_MAX} bytes"), None);
+        Vec::new()
+    } else {
+        reader.read()
+    };
+    if reader.problems.is_empty() {
+        return Ok(jobs);
+    }
+    let mut problems = reader.problems;
+    problems.sort_by_key(|problem| problem.span.start);
+    let source = NamedSource::new(path, text.to_owned());
+    Err(Box::new(JobFileError { path: path.to_owned(), problems, source }))
+}
+
+struct Reader<'a> {
+    path: &'a str,
+    text: &'a str,
+    problems: Vec<Problem>,
+}
+
+type Level = BTreeMap<&'static str, SpecValue>;
+
+impl Reader<'_> {
+    fn read(&mut self) -> Vec<JobSpec> {
+        let document = match Document::parse(self.text) {
+            Ok(document) => document,
+            Err(error) => {
+                let span = error.span().unwrap_or(0..0);
+                self.problem(span, format!("not TOML: {}", error.message()), None);
+                return Vec::new();
+            }
+        };
+        let root = document.as_table();
+        let mut defaults = Level::new();
+        let mut jobs: Vec<(String, Level)> = Vec::new();
+        let mut has_job_table = false;
+        for (key, item) in root.iter() {
+            match (key, item.as_table_like()) {
+                ("defaults", Some(table)) => defaults = self.read_level(table, "`[defaults]`"),
+                ("job", Some(table)) => {
+                    has_job_table = true;
+                    self.read_jobs(table, &mut jobs);
+                }
+                ("defaults", None) => {
+                    let span = self.item_span(root, key, item);
+                    self.problem(span, "`defaults` is a table".into(), Some("write `[defaults]`".into()));
+                }
+                ("job", None) => {
+                    has_job_table = true;
+                    let span = self.item_span(root, key, item);
+                    self.problem(span, "a job has no name".into(), Some("write `[job.NAME]`".into()));
+                }
+                (_, table) => {
+                    let span = self.key_span(root, key, item);
+                    let is_table = table.is_some() || item.is_array_of_tables();
+                    let (message, hint) = match (is_table, key) {
+                        (true, "global" | "default") => {
+                            (format!("`[{key}]` is not a table here"), Some("did you mean `[defaults]`?".into()))
+                        }
+                        (true, _) if strsim::osa_distance(key, "defaults") <= 2 => {
+                            (format!("`[{key}]` is not a table here"), Some("did you mean `[defaults]`?".into()))
+                        }
+                        (true, _) => (
+                            format!("`[{key}]` is not a table here"),
+                            Some(format!("a job is called `[job.{key}]`; options for all jobs stand in `[defaults]`")),
+                        ),
+                        (false, _) if row(key).is_some() => (
+                            format!("`{key}` stands outside of any table"),
+                            Some("put it under `[defaults]` or under a `[job.NAME]`".into()),
+                        ),
+                        (false, _) => (
+                            format!("`{key}` stands outside of any table"),
+                            Some(suggestion(key).unwrap_or_else(|| "a job file begins with `[job.NAME]`".into())),
+                        ),
+                    };
+                    self.problem(span, message, hint);
+                }
+            }
+        }
+        if jobs.is_empty() && !has_job_table && self.problems.is_empty() {
+            let end = self.text.len();
+            self.problem(end..end, "the file has no job".into(), Some("add a table `[job.NAME]`".into()));
+        }
+        jobs.into_iter()
+            .map(|(name, level)| {
+                let mut spec = JobSpec::new(name);
+                overlay(&mut spec, &defaults);
+                overlay(&mut spec, &level);
+                spec
+            })
+            .collect()
+    }
+
+    fn read_jobs(&mut self, table: &dyn TableLike, jobs: &mut Vec<(String, Level)>) {
+        if table.is_empty() {
+            let span = 0..0;
+            self.problem(span, "`[job]` has no jobs in it".into(), Some("write `[job.NAME]`".into()));
+        }
+        for (name, item) in table.iter() {
+            let Some(options) = item.as_table_like() else {
+                let span = self.key_span(table, name, item);
+                let (message, hint) = if item.is_array_of_tables() {
+                    (format!("job `{name}` stands several times"), "give each job a name of its own: `[job.NAME]`")
+                } else {
+                    (format!("`{name}` stands in `[job]`, which is no job"), "a job has a name: `[job.NAME]`")
+                };
+                self.problem(span, message, Some(hint.into()));
+                continue;
+            };
+            if let Err(reason) = check_job_name(name) {
+                let span = self.key_span(table, name, item);
+                self.problem(span, reason, Some("use letters, digits, `-`, `_` and `.`".into()));
+            }
+            let level = self.read_level(options, &format!("`[job.{name}]`"));
+            jobs.push((name.to_owned(), level));
+        }
+    }
+
+    /// The options of one table.
+    fn read_level(&mut self, table: &dyn TableLike, place: &str) -> Level {
+        let mut level = Level::new();
+        for (key, item) in table.iter() {
+            let key_span = self.key_span(table, key, item);
+            let Some(row) = row(key) else {
+                let hint = suggestion(key);
+                let message = if item.is_value() && !item.is_inline_table() {
+                    format!("`{key}` is not an option")
+                } else {
+                    format!("`{key}` is a table within {place}, and no option")
+                };
+                self.problem(key_span, message, hint);
+                continue;
+            };
+            if level.contains_key(row.name) {
+                let message = format!("`{}` is given twice in {place}", row.name);
+                self.problem(key_span, message, Some(format!("`{key}` is another name for it")));
+                continue;
+            }
+            let value_span = item.span().unwrap_or_else(|| key_span.clone());
+            let (text, scalar) = match scalar_of(item) {
+                Ok(found) => found,
+                Err(found) => {
+                    let message = format!("`{key}` cannot be {found}");
+                    self.problem(value_span, message, Some(format!("it takes {}", row.kind.takes())));
+                    continue;
+                }
+            };
+            if !row.kind.accepts(scalar) {
+                let message = format!("`{key}` cannot be {}", scalar_name(scalar));
+                self.problem(value_span, message, Some(format!("it takes {}", row.kind.takes())));
+                continue;
+            }
+            let origin = Origin::File { path: self.path.to_owned(), line: self.line_of(key_span.start).0 };
+            match spec_value(row, &text, origin) {
+                Ok(value) => {
+                    level.insert(row.name, value);
+                }
+                Err(reason) => {
+                    let hint = row
+                        .choices()
+                        .iter()
+                        .map(|choice| (strsim::osa_distance(&text, choice.name), choice.name))
+                        .min()
+                        .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
+                        .map(|(_, name)| format!("did you mean `{name}`?"));
+                    self.problem(value_span, format!("`{key}`: {reason}"), hint);
+                }
+            }
+        }
+        level
+    }
+
+    fn problem(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
+        // Spans come from the parser; they are moved to whole characters all the same, because a
+        // report must never be the reason of a panic.
+        let start = floor_char(self.text, span.start);
+        let end = floor_char(self.text, span.end.max(start));
+        let (line, column) = self.line_of(start);
+        let (message, hint) = (printable(&message), hint.map(|hint| printable(&hint)));
+        self.problems.push(Problem { message, span: start..end, line, column, hint });
+    }
+
+    /// Line and column of a byte, both from 1.
+    fn line_of(&self, at: usize) -> (u32, u32) {
+        let before = &self.text[..floor_char(self.text, at)];
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+        (line as u32, column as u32)
+    }
+
+    fn key_span(&self, table: &dyn TableLike, key: &str, item: &Item) -> Range<usize> {
+        table.key(key).and_then(|key| key.span()).or_else(|| item.span()).unwrap_or(0..0)
+    }
+
+    fn item_span(&self, table: &dyn TableLike, key: &str, item: &Item) -> Range<usize> {
+        item.span().unwrap_or_else(|| self.key_span(table, key, item))
+    }
+}
+
+/// A job's name becomes part of a file's name and of one line of output.
+pub(crate) fn check_job_name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("a job's name is empty".into());
+    }
+    if name.len() > 100 {
+        return Err(format!("a job's name is longer than 100 bytes ({})", name.len()));
+    }
+    if name.starts_with('.') {
+        return Err(format!("the job's name `{}` begins with a dot", printable(name)));
+    }
+    match name.chars().find(|c| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))) {
+        Some(c) => Err(format!("the job's name `{}` holds {c:?}", printable(name))),
+        None => Ok(()),
+    }
+}
+
+fn floor_char(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn scalar_name(scalar: Scalar) -> &'static str {
+    match scalar {
+        Scalar::String => "a string",
+        Scalar::Integer => "a whole number",
+        Scalar::Float => "a number with a fraction",
+        Scalar::Boolean => "true or false",
+        Scalar::List => "a list",
+    }
+}
+
+/// A TOML value as the text of an option; or what it is, if it is nothing that an option can be.
+fn scalar_of(item: &Item) -> Result<(String, Scalar), &'static str> {
+    let value = match item {
+        Item::Value(value) => value,
+        Item::Table(_) | Item::ArrayOfTables(_) => return Err("a table"),
+        Item::None => return Err("nothing"),
+    };
+    match value {
+        TomlValue::String(text) => Ok((text.value().clone(), Scalar::String)),
+        TomlValue::Integer(number) => Ok((number.value().to_string(), Scalar::Integer)),
+        TomlValue::Float(number) => Ok((number.value().to_string(), Scalar::Float)),
+        TomlValue::Boolean(is) => Ok((is.value().to_string(), Scalar::Boolean)),
+        TomlValue::Datetime(_) => Err("a date"),
+        TomlValue::InlineTable(_) => Err("a table"),
+        TomlValue::Array(array) => {
+            let mut paths = Vec::new();
+            let mut numbers = Vec::new();
+            for element in array.iter() {
+                match element {
+                    TomlValue::String(text) => paths.push(text.value().clone()),
+                    TomlValue::Integer(number) => numbers.push(number.value().to_string()),
+                    _ => return Err("a list of anything but strings or whole numbers"),
+                }
+            }
+            match (paths.is_empty(), numbers.is_empty()) {
+                (_, true) => Ok((write_paths(&paths), Scalar::List)),
+                (true, false) => Ok((numbers.join(","), Scalar::List)),
+                (false, false) => Err("a list of both strings and numbers"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<JobSpec>, String> {
+        parse_job_file("job.toml", text).map_err(|error| error.render())
+    }
+
+    #[test]
+    fn jobs_come_in_the_order_of_the_file_with_defaults_below_their_own_words() {
+        let jobs = read(
+            "[job.z]\nrw = \"randread\"\n\n[defaults]\nbs = \"8K\"\niodepth = 4\n\n[job.a]\nblocksize = \"16k\"\ndirect = true\n",
+        )
+        .unwrap();
+        assert_eq!(jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["z", "a"]);
+        let line = |job: usize, key: &str| match &jobs[job].options[key].origin {
+            Origin::File { path, line } => (path.clone(), *line),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((jobs[0].options["bs"].text.as_str(), line(0, "bs")), ("8k", ("job.toml".into(), 5)));
+        assert_eq!((jobs[1].options["bs"].text.as_str(), line(1, "bs")), ("16k", ("job.toml".into(), 9)));
+        assert_eq!(jobs[1].options["iodepth"].text, "4");
+        assert_eq!(jobs[1].options["direct"].text, "require");
+    }
+
+    #[test]
+    fn a_jobs_bssplit_replaces_the_bs_of_the_defaults() {
+        let jobs = read("[defaults]\nbs = \"4k\"\n[job.a]\nbssplit = \"4k/50:8k/50\"\n").unwrap();
+        assert_eq!(jobs[0].options.keys().collect::<Vec<_>>(), ["bssplit"]);
+    }
+
+    #[test]
+    fn strings_numbers_booleans_and_lists_are_taken_where_they_make_sense() {
+        let jobs = read(
+            "[job.a]\nbs = 4096\nruntime = 1.5\ntime_based = 1\nfilename = [\"a\", \"b:c\"]\ncpus_allowed = [0, 2]\nrandseed = 0x89\n",
+        )
+        .unwrap();
+        let text = |key: &str| jobs[0].options[key].text.clone();
+        assert_eq!(text("bs"), "4k");
+        assert_eq!(text("runtime"), "1500ms");
+        assert_eq!(text("time_based"), "true");
+        assert_eq!(text("filename"), r"a:b\:c");
+        assert_eq!(text("cpus_allowed"), "0,2");
+        assert_eq!(text("randseed"), "137");
+    }
+
+    #[test]
+    fn every_mistake_of_a_file_is_reported_at_its_line_with_what_was_meant() {
+        let error = read(
+            "[defaults]\niodpeth = 32\nruntime = true\n\n[job.\"a b\"]\nrw = \"ranread\"\nbs = \"4x\"\nblocksize = 1\n\n[glob]\n",
+        )
+        .unwrap_err();
+        assert_eq!(
+            error,
+            "\
+error: `iodpeth` is not an option
+ --> job.toml:2:1
+  |
+2 | iodpeth = 32
+  | ^^^^^^^ did you mean `iodepth`?
+
+error: `runtime` cannot be true or false
+ --> job.toml:3:11
+  |
+3 | runtime = true
+  |           ^^^^ it takes a duration, such as `30s` or `100ms`; a bare number is seconds
+
+error: the job's name `a b` holds ' '
+ --> job.toml:5:6
+  |
+5 | [job.\"a b\"]
+  |      ^^^^^ use letters, digits, `-`, `_` and `.`
+
+error: `rw`: `ranread` is not one of `read`, `write`, `trim`, `randread`, `randwrite`, `randtrim`, `rw`, `randrw`
+ --> job.toml:6:6
+  |
+6 | rw = \"ranread\"
+  |      ^^^^^^^^^ did you mean `randread`?
+
+error: `bs`: `x` is not a unit of size; use k, m, g, t (powers of 1024) or MB, GB (1000)
+ --> job.toml:7:6
+  |
+7 | bs = \"4x\"
+  |      ^^^^
+
+error: `[glob]` is not a table here
+  --> job.toml:10:2
+   |
+10 | [glob]
+   |  ^^^^ a job is called `[job.glob]`; options for all jobs stand in `[defaults]`
+"
+        );
+    }
+
+    #[test]
+    fn what_is_not_toml_is_reported_at_its_place() {
+        assert_eq!(
+            read("[job.a]\nbs = \n").unwrap_err(),
+            "\
+error: not TOML: string values must be quoted, expected literal string
+ --> job.toml:2:6
+  |
+2 | bs =\x20
+  |      ^
+"
+        );
+    }
+
+    #[test]
+    fn a_job_of_one_name_stands_once() {
+        let error = read("[job.a]\nbs = 4096\n[job.a]\nbs = 8192\n").unwrap_err();
+        assert!(error.contains("job.toml:3:"), "{error}");
+        assert!(error.contains("duplicate"), "{error}");
+        let error = read("[[job.a]]\nbs = 4096\n[[job.a]]\nbs = 8192\n").unwrap_err();
+        assert!(error.contains("job `a` stands several times"), "{error}");
+    }
+
+    #[test]
+    fn an_option_under_two_of_its_names_is_given_twice() {
+        let error = read("[job.a]\nbs = \"4k\"\nblocksize = \"8k\"\n").unwrap_err();
+        assert!(error.contains("`bs` is given twice in `[job.a]`"), "{error}");
+        assert!(error.contains("job.toml:3:1"), "{error}");
+    }
+
+    #[test]
+    fn a_file_without_a_job_says_how_to_write_one() {
+        for text in ["", "# nothing\n", "[defaults]\nbs = \"4k\"\n", "[job]\n"] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains("`[job.NAME]`"), "{text:?}: {error}");
+        }
+        let error = read("bs = \"4k\"\n").unwrap_err();
+        assert!(error.contains("`bs` stands outside of any table"), "{error}");
+    }
+
+    #[test]
+    fn control_characters_of_a_file_do_not_reach_the_terminal() {
+        let error = read("[job.a]\n\"\\u001b[31m\" = 1 # \u{1b}[31m\n").unwrap_err();
+        assert!(!error.contains('\u{1b}'), "{error:?}");
+    }
+
+    #[test]
+    fn the_report_is_a_miette_diagnostic_with_source_spans_and_help() {
+        let error = parse_job_file("job.toml", "[job.a]\niodpeth = 32\n").unwrap_err();
+        let problem = error.related().and_then(|mut related| related.next()).expect("a related problem");
+        let label = problem.labels().and_then(|mut labels| labels.next()).expect("a label");
+        assert_eq!((label.offset(), label.len()), (8, 7));
+        assert_eq!(problem.help().map(|help| help.to_string()).as_deref(), Some("did you mean `iodepth`?"));
+        assert!(error.source_code().is_some());
+    }
+}

@@ -1,0 +1,727 @@
+//! What an option's value may be: one kind a shape, each with its reader and its canonical text.
+//!
+//! A value is read once, when it is written down (job file, flag), so that a mistake can point at
+//! its line; and once more when a plan is made, because a specification is a document that anybody
+//! may have written. Both go through [`ValueKind::read`]. Canonical text is what `explain` and the
+//! record print: `4096`, `4K` and `4KiB` are all `4k`.
+
+use std::fmt::Write as _;
+use trueio_model::units::{parse_bytes, parse_duration_ns};
+use trueio_model::{BlockSizes, Distribution, SimulatedDevice};
+
+/// Largest block of one I/O, in bytes. Linux transfers at most 2^31 − 4096 bytes a call.
+pub const BLOCK_BYTES_MAX: u64 = 1 << 30;
+/// Largest size or offset, in bytes: file offsets are signed.
+pub const EXTENT_BYTES_MAX: u64 = i64::MAX as u64;
+/// Block size where a list of block sizes leaves one out (`bs = "8k,"`), in bytes.
+const BLOCK_BYTES_DEFAULT: u64 = 4096;
+/// Largest processor number that a list may name; a range beyond it is a slip of the finger.
+const CPU_MAX: u32 = 8191;
+
+/// One word of a [`ValueKind::Choice`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// The word.
+    pub name: &'static str,
+    /// Other words for it, fio's included.
+    pub aliases: &'static [&'static str],
+    /// What it means, one sentence without a full stop.
+    pub sentence: &'static str,
+}
+
+/// What kind of value an option takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ValueKind {
+    /// One of these words.
+    Choice(&'static [Choice]),
+    /// True or false; as a flag without a value: true.
+    Bool,
+    /// A size in bytes.
+    Bytes,
+    /// A size in bytes, or a percentage of the target.
+    Extent,
+    /// One block size, or three for read, write, trim.
+    BlockSizes,
+    /// One range of block sizes, or three for read, write, trim.
+    BlockRanges,
+    /// One weighted split of block sizes, or three for read, write, trim.
+    BlockSplits,
+    /// A whole number from `min` to `max`.
+    Count {
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+    },
+    /// A whole number that may be negative, from `min` to `max`.
+    Integer {
+        /// Smallest.
+        min: i64,
+        /// Largest.
+        max: i64,
+    },
+    /// A whole percentage, 0 to 100.
+    Percent,
+    /// A span of time; a bare number is seconds.
+    Duration,
+    /// A span of time; a bare number is microseconds, because it is in fio.
+    DurationMicros,
+    /// I/Os a second, fractions allowed; 0: no rate.
+    RateIops,
+    /// Bytes a second; 0: no rate.
+    RateBytes,
+    /// A distribution of random offsets.
+    Distribution,
+    /// Paths, separated by colons.
+    Paths,
+    /// One path.
+    Path,
+    /// Processor numbers: `0,2,4-7`.
+    Cpus,
+    /// A 64-bit number, decimal or `0x…`.
+    Seed,
+    /// The modelled disk of the `simulated` engine.
+    Simulated,
+}
+
+/// A size that may be relative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Bytes.
+    Bytes(u64),
+    /// Percent of the target, 0 to 100.
+    Percent(u8),
+}
+
+/// A value that its kind has accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A word of the choice.
+    Choice(&'static str),
+    /// True or false.
+    Bool(bool),
+    /// Bytes, a count, or a seed.
+    Number(u64),
+    /// A number that may be negative.
+    Integer(i64),
+    /// A size that may be relative.
+    Extent(Extent),
+    /// Block sizes of read, write, trim.
+    Sizes(Box<[BlockSizes; 3]>),
+    /// Nanoseconds.
+    DurationNs(u64),
+    /// I/Os or bytes a second.
+    Rate(f64),
+    /// A distribution of offsets.
+    Distribution(Distribution),
+    /// Paths, at least one.
+    Paths(Vec<String>),
+    /// Processor numbers, at least one.
+    Cpus(Vec<u32>),
+    /// A modelled disk.
+    Simulated(SimulatedDevice),
+}
+
+/// The types that a TOML document offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scalar {
+    /// A string.
+    String,
+    /// A whole number.
+    Integer,
+    /// A number with a fraction.
+    Float,
+    /// `true` or `false`.
+    Boolean,
+    /// A list of strings or whole numbers.
+    List,
+}
+
+impl ValueKind {
+    /// What stands for the value in `--help` and in the reference (`BYTES`, `TIME`).
+    pub fn value_name(self) -> &'static str {
+        match self {
+            ValueKind::Choice(_) => "WORD",
+            ValueKind::Bool => "BOOL",
+            ValueKind::Bytes => "BYTES",
+            ValueKind::Extent => "BYTES|PERCENT%",
+            ValueKind::BlockSizes => "BYTES[,BYTES,BYTES]",
+            ValueKind::BlockRanges => "MIN-MAX[,MIN-MAX,MIN-MAX]",
+            ValueKind::BlockSplits => "BYTES/PERCENT:…",
+            ValueKind::Count { .. } | ValueKind::Integer { .. } => "N",
+            ValueKind::Percent => "PERCENT",
+            ValueKind::Duration | ValueKind::DurationMicros => "TIME",
+            ValueKind::RateIops => "IOPS",
+            ValueKind::RateBytes => "BYTES/S",
+            ValueKind::Distribution => "NAME[:NUMBER]",
+            ValueKind::Paths => "PATH[:PATH…]",
+            ValueKind::Path => "PATH",
+            ValueKind::Cpus => "LIST",
+            ValueKind::Seed => "NUMBER",
+            ValueKind::Simulated => "MODEL",
+        }
+    }
+
+    /// What it takes, for a message: `a whole number from 1 to 65,536`.
+    pub fn takes(self) -> String {
+        match self {
+            ValueKind::Choice(choices) => {
+                let names: Vec<String> = choices.iter().map(|c| format!("`{}`", c.name)).collect();
+                format!("one of {}", names.join(", "))
+            }
+            ValueKind::Bool => "`true` or `false`".into(),
+            ValueKind::Bytes => "a size, such as `4k` or `10g`".into(),
+            ValueKind::Extent => "a size, such as `10g`, or a percentage, such as `50%`".into(),
+            ValueKind::BlockSizes => "a size, such as `4k`, or three for read, write, trim: `4k,8k,1m`".into(),
+            ValueKind::BlockRanges => "a range of sizes, such as `4k-64k`".into(),
+            ValueKind::BlockSplits => "sizes with percentages, such as `4k/60:64k/40`".into(),
+            ValueKind::Count { min, max: u64::MAX } => format!("a whole number, {min} or more"),
+            ValueKind::Count { min, max } => format!("a whole number from {min} to {max}"),
+            ValueKind::Integer { min, max } => format!("a whole number from {min} to {max}"),
+            ValueKind::Percent => "a whole percentage from 0 to 100".into(),
+            ValueKind::Duration => "a duration, such as `30s` or `100ms`; a bare number is seconds".into(),
+            ValueKind::DurationMicros => "a duration, such as `2ms`; a bare number is microseconds, as in fio".into(),
+            ValueKind::RateIops => "I/Os a second, such as `1000`".into(),
+            ValueKind::RateBytes => "bytes a second, such as `100m`".into(),
+            ValueKind::Distribution => {
+                "`random`, `zipf:THETA`, `pareto:H`, `normal:DEVIATION` or `zoned:IO/SIZE:…`".into()
+            }
+            ValueKind::Paths => "paths, separated by colons (`\\:` is a colon within a path)".into(),
+            ValueKind::Path => "a path".into(),
+            ValueKind::Cpus => "processor numbers, such as `0,2,4-7`".into(),
+            ValueKind::Seed => "a number of 64 bits, decimal or `0x…`".into(),
+            ValueKind::Simulated => "a model, such as `service=100us,channels=4,stall=1s+500ms,fail=7`".into(),
+        }
+    }
+
+    /// True if a TOML value of this type can be one of this kind at all.
+    pub fn accepts(self, scalar: Scalar) -> bool {
+        match scalar {
+            Scalar::String => true,
+            Scalar::Integer => match self {
+                ValueKind::Choice(choices) => choices.iter().any(|c| c.aliases.contains(&"1")),
+                ValueKind::Bool
+                | ValueKind::Bytes
+                | ValueKind::Extent
+                | ValueKind::BlockSizes
+                | ValueKind::Count { .. }
+                | ValueKind::Integer { .. }
+                | ValueKind::Percent
+                | ValueKind::Duration
+                | ValueKind::DurationMicros
+                | ValueKind::RateIops
+                | ValueKind::RateBytes
+                | ValueKind::Cpus
+                | ValueKind::Seed => true,
+                _ => false,
+            },
+            Scalar::Float => matches!(
+                self,
+                ValueKind::Duration | ValueKind::DurationMicros | ValueKind::RateIops | ValueKind::RateBytes
+            ),
+            Scalar::Boolean => match self {
+                ValueKind::Bool => true,
+                ValueKind::Choice(choices) => choices.iter().any(|c| c.aliases.contains(&"true")),
+                _ => false,
+            },
+            Scalar::List => matches!(self, ValueKind::Paths | ValueKind::Cpus),
+        }
+    }
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with the text.
+    pub fn read(self, text: &str) -> Result<Value, String> {
+        match self {
+            ValueKind::Choice(choices) => choices
+                .iter()
+                .find(|c| c.name == text || c.aliases.contains(&text))
+                .map(|c| Value::Choice(c.name))
+                .ok_or_else(|| format!("`{text}` is not {}", self.takes())),
+            ValueKind::Bool => match text {
+                "true" | "1" => Ok(Value::Bool(true)),
+                "false" | "0" => Ok(Value::Bool(false)),
+                _ => Err(format!("`{text}` is not {}", self.takes())),
+            },
+            ValueKind::Bytes => read_bytes(text).map(Value::Number),
+            ValueKind::Extent => match text.trim().strip_suffix('%') {
+                Some(_) => read_percent(text).map(|p| Value::Extent(Extent::Percent(p))),
+                None => read_bytes(text).map(|b| Value::Extent(Extent::Bytes(b))),
+            },
+            ValueKind::BlockSizes => read_triple(text, |part| read_block_bytes(part).map(BlockSizes::Fixed)),
+            ValueKind::BlockRanges => read_triple(text, read_block_range),
+            ValueKind::BlockSplits => read_triple(text, read_block_split),
+            ValueKind::Count { min, max } => text
+                .trim()
+                .parse::<u64>()
+                .ok()
+                .filter(|n| (min..=max).contains(n))
+                .map(Value::Number)
+                .ok_or_else(|| format!("`{text}` is not {}", self.takes())),
+            ValueKind::Integer { min, max } => text
+                .trim()
+                .parse::<i64>()
+                .ok()
+                .filter(|n| (min..=max).contains(n))
+                .map(Value::Integer)
+                .ok_or_else(|| format!("`{text}` is not {}", self.takes())),
+            ValueKind::Percent => read_percent(text).map(|p| Value::Number(u64::from(p))),
+            ValueKind::Duration => parse_duration_ns(text).map(Value::DurationNs),
+            ValueKind::DurationMicros => {
+                let is_bare = text.trim().chars().all(|c| c.is_ascii_digit() || c == '.');
+                let ns =
+                    if is_bare { parse_duration_ns(&format!("{}us", text.trim())) } else { parse_duration_ns(text) };
+                ns.map(Value::DurationNs)
+            }
+            ValueKind::RateIops => text
+                .trim()
+                .parse::<f64>()
+                .ok()
+                .filter(|rate| (0.0..=1e12).contains(rate))
+                .map(Value::Rate)
+                .ok_or_else(|| format!("`{text}` is not {}", self.takes())),
+            ValueKind::RateBytes => read_bytes(text.trim().trim_end_matches("/s")).map(|b| Value::Rate(b as f64)),
+            ValueKind::Distribution => read_distribution(text).map(Value::Distribution),
+            ValueKind::Paths => read_paths(text).map(Value::Paths),
+            ValueKind::Path => read_path(text).map(|path| Value::Paths(vec![path])),
+            ValueKind::Cpus => read_cpus(text).map(Value::Cpus),
+            ValueKind::Seed => {
+                let trimmed = text.trim();
+                match trimmed.strip_prefix("0x").or_else(|| trimmed.strip_prefix("0X")) {
+                    Some(digits) => u64::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+')),
+                    None => trimmed.parse::<u64>().ok(),
+                }
+                .map(Value::Number)
+                .ok_or_else(|| format!("`{text}` is not {}", self.takes()))
+            }
+            ValueKind::Simulated => read_simulated(text).map(Value::Simulated),
+        }
+    }
+
+    /// The canonical text of a value of this kind; [`ValueKind::read`] gives the value back.
+    pub fn write(self, value: &Value) -> String {
+        match (self, value) {
+            (_, Value::Choice(name)) => (*name).to_owned(),
+            (_, Value::Bool(is)) => is.to_string(),
+            (ValueKind::Bytes, Value::Number(bytes)) => write_bytes(*bytes),
+            (_, Value::Number(number)) => number.to_string(),
+            (_, Value::Integer(number)) => number.to_string(),
+            (_, Value::Extent(Extent::Bytes(bytes))) => write_bytes(*bytes),
+            (_, Value::Extent(Extent::Percent(percent))) => format!("{percent}%"),
+            (_, Value::Sizes(sizes)) => write_triple(sizes),
+            (_, Value::DurationNs(ns)) => write_duration(*ns),
+            (ValueKind::RateBytes, Value::Rate(rate)) => write_bytes(*rate as u64),
+            (_, Value::Rate(rate)) => rate.to_string(),
+            (_, Value::Distribution(distribution)) => write_distribution(distribution),
+            (ValueKind::Path, Value::Paths(paths)) => paths.concat(),
+            (_, Value::Paths(paths)) => write_paths(paths),
+            (_, Value::Cpus(cpus)) => cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
+            (_, Value::Simulated(model)) => write_simulated(model),
+        }
+    }
+}
+
+/// The canonical text of a size: the largest unit that divides it (`4096` is `4k`).
+pub fn write_bytes(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 5] = [(1 << 50, "p"), (1 << 40, "t"), (1 << 30, "g"), (1 << 20, "m"), (1 << 10, "k")];
+    for (factor, unit) in UNITS {
+        if bytes >= factor && bytes.is_multiple_of(factor) {
+            return format!("{}{unit}", bytes / factor);
+        }
+    }
+    bytes.to_string()
+}
+
+/// The canonical text of a duration: the largest unit that divides it, seconds at most.
+pub fn write_duration(ns: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    for (factor, unit) in UNITS {
+        if ns.is_multiple_of(factor) {
+            return format!("{}{unit}", ns / factor);
+        }
+    }
+    format!("{ns}ns")
+}
+
+/// Joins paths into one text; a colon within a path is escaped.
+pub fn write_paths(paths: &[String]) -> String {
+    paths.iter().map(|p| p.replace(':', "\\:")).collect::<Vec<_>>().join(":")
+}
+
+fn read_bytes(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text)?;
+    if bytes > EXTENT_BYTES_MAX {
+        return Err(format!("`{text}` is more than a file can hold (2^63 − 1 bytes)"));
+    }
+    Ok(bytes)
+}
+
+fn read_block_bytes(text: &str) -> Result<u64, String> {
+    match read_bytes(text)? {
+        0 => Err(format!("a block of `{text}` transfers nothing; the least is one byte")),
+        bytes if bytes > BLOCK_BYTES_MAX => Err(format!("a block of `{text}` is too large; the most is `1g`")),
+        bytes => Ok(bytes),
+    }
+}
+
+fn read_percent(text: &str) -> Result<u8, String> {
+    let digits = text.trim().trim_end_matches('%').trim();
+    digits
+        .parse::<u8>()
+        .ok()
+        .filter(|p| *p <= 100)
+        .ok_or_else(|| format!("`{text}` is not a whole percentage from 0 to 100"))
+}
+
+/// Reads `read,write,trim`: one value is for all, of two the second is for trims as well, and an
+/// empty one keeps the default block size, all as fio has it.
+fn read_triple(text: &str, read: impl Fn(&str) -> Result<BlockSizes, String>) -> Result<Value, String> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    if parts.len() > 3 {
+        return Err(format!("`{text}` has {} values; read, write and trim are three", parts.len()));
+    }
+    if parts.iter().all(|part| part.is_empty()) {
+        return Err("no size is given".into());
+    }
+    let one = |index: usize| -> Result<BlockSizes, String> {
+        match parts[index.min(parts.len() - 1)] {
+            "" => Ok(BlockSizes::Fixed(BLOCK_BYTES_DEFAULT)),
+            part => read(part),
+        }
+    };
+    Ok(Value::Sizes(Box::new([one(0)?, one(1)?, one(2)?])))
+}
+
+fn read_block_range(text: &str) -> Result<BlockSizes, String> {
+    let (low, high) = text
+        .split_once(['-', ':'])
+        .ok_or_else(|| format!("`{text}` is not a range; write the smallest and the largest, such as `4k-64k`"))?;
+    let (low, high) = (read_block_bytes(low)?, read_block_bytes(high)?);
+    Ok(BlockSizes::Range { min_bytes: low.min(high), max_bytes: low.max(high) })
+}
+
+/// Reads `4k/60:64k/40`. A blank percentage takes an equal share of the rest; what a whole number
+/// cannot divide goes to the first blanks, so `4k/:8k/:16k/` is 34, 33, 33.
+fn read_block_split(text: &str) -> Result<BlockSizes, String> {
+    let mut pairs: Vec<(u64, Option<u32>)> = Vec::new();
+    for part in text.split(':') {
+        let (size, weight) = part.split_once('/').unwrap_or((part, ""));
+        let weight = match weight.trim() {
+            "" => None,
+            weight => Some(u32::from(read_percent(weight)?)),
+        };
+        pairs.push((read_block_bytes(size)?, weight));
+    }
+    let said: u32 = pairs.iter().filter_map(|p| p.1).sum();
+    let blanks = pairs.iter().filter(|p| p.1.is_none()).count() as u32;
+    if said > 100 || (blanks == 0 && said != 100) {
+        return Err(format!("the percentages of `{text}` sum to {said}, not to 100"));
+    }
+    if blanks > 0 && 100 - said < blanks {
+        return Err(format!("the percentages of `{text}` sum to {said} and leave nothing for the blank ones"));
+    }
+    let mut blank = 0;
+    let weighted = pairs
+        .into_iter()
+        .map(|(size, weight)| {
+            let weight = weight.unwrap_or_else(|| {
+                blank += 1;
+                (100 - said) / blanks + u32::from(blank <= (100 - said) % blanks)
+            });
+            (size, weight)
+        })
+        .collect();
+    Ok(BlockSizes::Weighted(weighted))
+}
+
+fn write_triple(sizes: &[BlockSizes; 3]) -> String {
+    let one = |sizes: &BlockSizes| match sizes {
+        BlockSizes::Fixed(bytes) => write_bytes(*bytes),
+        BlockSizes::Range { min_bytes, max_bytes } => {
+            format!("{}-{}", write_bytes(*min_bytes), write_bytes(*max_bytes))
+        }
+        BlockSizes::Weighted(pairs) => {
+            pairs.iter().map(|(size, weight)| format!("{}/{weight}", write_bytes(*size))).collect::<Vec<_>>().join(":")
+        }
+    };
+    if sizes[0] == sizes[1] && sizes[1] == sizes[2] {
+        return one(&sizes[0]);
+    }
+    sizes.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
+fn read_distribution(text: &str) -> Result<Distribution, String> {
+    let (name, parameter) = match text.trim().split_once(':') {
+        Some((name, parameter)) => (name, Some(parameter)),
+        None => (text.trim(), None),
+    };
+    let number = |default: Option<f64>| -> Result<f64, String> {
+        match (parameter, default) {
+            (None, Some(default)) => Ok(default),
+            (None, None) => Err(format!("`{name}` needs a number, such as `{name}:20`")),
+            (Some(parameter), _) => parameter
+                .trim()
+                .parse::<f64>()
+                .ok()
+                .filter(|n| n.is_finite())
+                .ok_or_else(|| format!("`{parameter}` is not a number")),
+        }
+    };
+    match name {
+        "random" | "uniform" if parameter.is_none() => Ok(Distribution::Uniform),
+        "random" | "uniform" => Err("`random` takes no number".into()),
+        "zipf" => match number(Some(1.1))? {
+            theta if theta > 0.0 && theta <= 100.0 => Ok(Distribution::Zipf { theta }),
+            theta => Err(format!("zipf's exponent is above 0 and at most 100, not {theta}")),
+        },
+        "pareto" => match number(Some(0.2))? {
+            h if h > 0.0 && h < 1.0 => Ok(Distribution::Pareto { h }),
+            h => Err(format!("pareto's parameter is between 0 and 1, not {h}")),
+        },
+        "normal" => match number(None)? {
+            deviation_percent if deviation_percent > 0.0 && deviation_percent <= 100.0 => {
+                Ok(Distribution::Normal { deviation_percent })
+            }
+            deviation => Err(format!("normal's deviation is above 0 and at most 100 percent, not {deviation}")),
+        },
+        "zoned" => read_zones(parameter.unwrap_or("")),
+        _ => Err(format!("`{text}` is not {}", ValueKind::Distribution.takes())),
+    }
+}
+
+fn read_zones(text: &str) -> Result<Distribution, String> {
+    let percent = |text: &str| {
+        text.trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|p| (0.0..=100.0).contains(p))
+            .ok_or_else(|| format!("`{text}` is not a percentage from 0 to 100"))
+    };
+    let mut zones = Vec::new();
+    for zone in text.split(':') {
+        let (io, size) = zone
+            .split_once('/')
+            .ok_or_else(|| format!("the zone `{zone}` is not percent of I/O / percent of size, such as `60/10`"))?;
+        let (io, size) = (percent(io)?, percent(size)?);
+        if size == 0.0 {
+            return Err(format!("the zone `{zone}` has no size"));
+        }
+        zones.push((io, size));
+    }
+    if zones.len() > 256 {
+        return Err(format!("{} zones are more than 256", zones.len()));
+    }
+    for (what, sum) in [("I/O", zones.iter().map(|z| z.0).sum::<f64>()), ("size", zones.iter().map(|z| z.1).sum())] {
+        if (sum - 100.0_f64).abs() > 1e-6 {
+            return Err(format!("the zones' percentages of {what} sum to {sum}, not to 100"));
+        }
+    }
+    Ok(Distribution::Zoned { zones })
+}
+
+fn write_distribution(distribution: &Distribution) -> String {
+    match distribution {
+        Distribution::Uniform => "random".into(),
+        Distribution::Zipf { theta } => format!("zipf:{theta}"),
+        Distribution::Pareto { h } => format!("pareto:{h}"),
+        Distribution::Normal { deviation_percent } => format!("normal:{deviation_percent}"),
+        Distribution::Zoned { zones } => {
+            let zones: Vec<String> = zones.iter().map(|(io, size)| format!("{io}/{size}")).collect();
+            format!("zoned:{}", zones.join(":"))
+        }
+    }
+}
+
+fn read_path(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Err("a path is empty".into());
+    }
+    if text.contains('\0') {
+        return Err("a path cannot hold a zero byte".into());
+    }
+    Ok(text.to_owned())
+}
+
+fn read_paths(text: &str) -> Result<Vec<String>, String> {
+    let mut paths = vec![String::new()];
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let last = paths.len() - 1;
+        match c {
+            '\\' if chars.peek() == Some(&':') => {
+                chars.next();
+                paths[last].push(':');
+            }
+            ':' => paths.push(String::new()),
+            c => paths[last].push(c),
+        }
+    }
+    for (index, path) in paths.iter().enumerate() {
+        read_path(path)?;
+        if paths[..index].contains(path) {
+            return Err(format!("`{path}` is named twice"));
+        }
+    }
+    Ok(paths)
+}
+
+fn read_cpus(text: &str) -> Result<Vec<u32>, String> {
+    let number = |text: &str| {
+        text.trim()
+            .parse::<u32>()
+            .ok()
+            .filter(|cpu| *cpu <= CPU_MAX)
+            .ok_or_else(|| format!("`{text}` is not a processor number from 0 to {CPU_MAX}"))
+    };
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        match part.split_once('-') {
+            Some((first, last)) => {
+                let (first, last) = (number(first)?, number(last)?);
+                if first > last {
+                    return Err(format!("`{part}` counts downwards"));
+                }
+                cpus.extend(first..=last);
+            }
+            None => cpus.push(number(part)?),
+        }
+    }
+    let mut sorted = cpus.clone();
+    sorted.sort_unstable();
+    if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(format!("processor {} is named twice", twice[0]));
+    }
+    Ok(cpus)
+}
+
+fn read_simulated(text: &str) -> Result<SimulatedDevice, String> {
+    let mut model = SimulatedDevice { service_ns: 100_000, channels: 1, stalls: Vec::new(), failing_ios: Vec::new() };
+    for part in text.split(',') {
+        let (key, value) = part
+            .split_once('=')
+            .ok_or_else(|| format!("`{part}` is not NAME=VALUE; {}", ValueKind::Simulated.takes()))?;
+        match key.trim() {
+            "service" => model.service_ns = parse_duration_ns(value)?,
+            "channels" => {
+                model.channels = value
+                    .trim()
+                    .parse::<u32>()
+                    .ok()
+                    .filter(|n| (1..=65_536).contains(n))
+                    .ok_or_else(|| format!("`{value}` is not a number of channels from 1 to 65536"))?;
+            }
+            "stall" => {
+                let (begin, length) = value
+                    .split_once('+')
+                    .ok_or_else(|| format!("the stall `{value}` is not BEGIN+LENGTH, such as `1s+500ms`"))?;
+                model.stalls.push((parse_duration_ns(begin)?, parse_duration_ns(length)?));
+            }
+            "fail" => {
+                let index = value.trim().parse::<u64>().map_err(|_| format!("`{value}` is not an I/O's number"))?;
+                model.failing_ios.push(index);
+            }
+            other => return Err(format!("`{other}` is not one of service, channels, stall, fail")),
+        }
+    }
+    Ok(model)
+}
+
+fn write_simulated(model: &SimulatedDevice) -> String {
+    let mut out = format!("service={},channels={}", write_duration(model.service_ns), model.channels);
+    for (begin, length) in &model.stalls {
+        // Writing to a String cannot fail.
+        let _ = write!(out, ",stall={}+{}", write_duration(*begin), write_duration(*length));
+    }
+    for index in &model.failing_ios {
+        let _ = write!(out, ",fail={index}");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(kind: ValueKind, text: &str) -> Result<String, String> {
+        kind.read(text).map(|value| kind.write(&value))
+    }
+
+    #[test]
+    fn a_size_has_one_canonical_text_however_it_was_written() {
+        for text in ["4096", "4k", "4K", "4KiB", "0x1000"] {
+            assert_eq!(canonical(ValueKind::Bytes, text), Ok("4k".into()), "{text}");
+        }
+        assert_eq!(canonical(ValueKind::Extent, "50%"), Ok("50%".into()));
+        assert_eq!(canonical(ValueKind::Bytes, "1536"), Ok("1536".into()));
+    }
+
+    #[test]
+    fn of_several_block_sizes_the_last_serves_the_rest_and_a_blank_is_the_default() {
+        let sizes = |text| match ValueKind::BlockSizes.read(text) {
+            Ok(Value::Sizes(sizes)) => sizes.map(|s| s.max_bytes()),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(sizes("8k"), [8192, 8192, 8192]);
+        assert_eq!(sizes("8k,32k"), [8192, 32_768, 32_768]);
+        assert_eq!(sizes("8k,"), [8192, 4096, 4096]);
+        assert_eq!(sizes(",16k,1m"), [4096, 16_384, 1 << 20]);
+    }
+
+    #[test]
+    fn blank_weights_of_a_split_share_what_is_left_and_a_sum_other_than_100_is_named() {
+        assert_eq!(canonical(ValueKind::BlockSplits, "4k/:8k/:16k/"), Ok("4k/34:8k/33:16k/33".into()));
+        assert_eq!(canonical(ValueKind::BlockSplits, "4k/50:64k"), Ok("4k/50:64k/50".into()));
+        let error = canonical(ValueKind::BlockSplits, "4k/80:8k/80").unwrap_err();
+        assert_eq!(error, "the percentages of `4k/80:8k/80` sum to 160, not to 100");
+        assert!(canonical(ValueKind::BlockSplits, "4k/100:8k/").is_err());
+    }
+
+    #[test]
+    fn a_reversed_range_is_put_in_order() {
+        assert_eq!(canonical(ValueKind::BlockRanges, "64k:4k"), Ok("4k-64k".into()));
+        assert!(canonical(ValueKind::BlockRanges, "4k").is_err());
+    }
+
+    #[test]
+    fn a_bare_thinktime_is_microseconds_and_a_bare_runtime_seconds() {
+        assert_eq!(canonical(ValueKind::DurationMicros, "250"), Ok("250us".into()));
+        assert_eq!(canonical(ValueKind::Duration, "250"), Ok("250s".into()));
+        assert_eq!(canonical(ValueKind::Duration, "1.5s"), Ok("1500ms".into()));
+        assert_eq!(canonical(ValueKind::Duration, "0"), Ok("0s".into()));
+    }
+
+    #[test]
+    fn a_colon_within_a_path_is_escaped_and_comes_back() {
+        let kind = ValueKind::Paths;
+        assert_eq!(kind.read(r"a:b\:c"), Ok(Value::Paths(vec!["a".into(), "b:c".into()])));
+        assert_eq!(canonical(kind, r"a:b\:c"), Ok(r"a:b\:c".into()));
+        for text in ["", "a:", ":a", "a:a", "a\0b"] {
+            assert!(kind.read(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn distributions_say_which_number_is_out_of_bounds() {
+        assert_eq!(canonical(ValueKind::Distribution, "zipf"), Ok("zipf:1.1".into()));
+        assert_eq!(canonical(ValueKind::Distribution, "zoned:60/10:40/90"), Ok("zoned:60/10:40/90".into()));
+        for text in ["zipf:0", "zipf:x", "zipf:inf", "pareto:1", "normal", "normal:0", "zoned:60/10", "zoned", "x"] {
+            assert!(canonical(ValueKind::Distribution, text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn processors_are_listed_or_ranged_and_never_twice() {
+        assert_eq!(canonical(ValueKind::Cpus, "0,2,4-6"), Ok("0,2,4,5,6".into()));
+        for text in ["", "a", "3-1", "1,1", "0-4294967295"] {
+            assert!(canonical(ValueKind::Cpus, text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_simulated_disk_is_written_as_it_is_read() {
+        let text = "service=100us,channels=4,stall=1s+500ms,fail=7,fail=9";
+        assert_eq!(canonical(ValueKind::Simulated, text), Ok(text.into()));
+        assert!(canonical(ValueKind::Simulated, "speed=fast").is_err());
+    }
+}
