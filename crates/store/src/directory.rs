@@ -1,0 +1,49 @@
+//! Where the history lives.
+//!
+//! Source: XDG Base Directory Specification 0.8: `$XDG_DATA_HOME`, or `$HOME/.local/share` if it is
+//! not set, empty or not absolute; directories are made with mode 0700.
+
+use crate::StoreError;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The directory of this user's history: `$XDG_DATA_HOME/trueio` or `~/.local/share/trueio`. It may not exist yet.
+///
+/// # Errors
+/// [`StoreError::NoHome`] if neither variable holds an absolute path.
+pub fn default_directory() -> Result<PathBuf, StoreError> {
+    from_variables(std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME"))
+}
+
+fn from_variables(data_home: Option<OsString>, home: Option<OsString>) -> Result<PathBuf, StoreError> {
+    let absolute = |value: Option<OsString>| value.map(PathBuf::from).filter(|p| p.is_absolute());
+    absolute(data_home)
+        .or_else(|| absolute(home).map(|h| h.join(".local/share")))
+        .map(|p| p.join("trueio"))
+        .ok_or(StoreError::NoHome)
+}
+
+/// Makes the directory and its parents, for this user only; no error if it is there.
+pub(crate) fn create(directory: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absolute_xdg_directory_comes_first_then_home_then_an_error() {
+        let found = |data: &str, home: &str| from_variables(Some(data.into()), Some(home.into())).ok();
+        assert_eq!(found("/data", "/home/a"), Some("/data/trueio".into()));
+        assert_eq!(found("", "/home/a"), Some("/home/a/.local/share/trueio".into()));
+        assert_eq!(found("relative", "/home/a"), Some("/home/a/.local/share/trueio".into()));
+        assert!(matches!(from_variables(None, None), Err(StoreError::NoHome)));
+        assert!(matches!(from_variables(None, Some("".into())), Err(StoreError::NoHome)));
+    }
+}

@@ -1,0 +1,138 @@
+//! What can be wrong with a history, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why the history could not be read or written. Nothing was deleted or replaced.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Neither `XDG_DATA_HOME` nor a home directory is known.
+    #[error("no place for the history is known: neither XDG_DATA_HOME nor HOME is set to an absolute path")]
+    NoHome,
+    /// The directory cannot be made.
+    #[error("the history's directory `{}` cannot be made", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Another process holds it.
+    #[error(
+        "the history `{}` is locked by another process; wait for it, or end it, and try again",
+        path.display()
+    )]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// It is no database, or a damaged one.
+    #[error(
+        "the history `{0}` is damaged or is not a database; move it aside (`mv {0} {0}.damaged`) to begin a new \
+         one; `sqlite3 {0}.damaged .recover` may save its records",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// It is a database of another program.
+    #[error("`{}` is a database of another program; it is left as it is", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A newer trueio made it.
+    #[error(
+        "the history `{}` has version {found}; this program knows up to version {known}: use the newer trueio, or \
+         move the file aside to begin a new one",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest version known here.
+        known: u32,
+    },
+    /// There is no room for it.
+    #[error("there is no room left for the history `{}`", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// It cannot be opened, read or written.
+    #[error("the history `{}` cannot be opened, read or written", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// The record cannot be written as JSON.
+    #[error("record {id} cannot be written as JSON")]
+    Record {
+        /// The record's id.
+        id: String,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A record of this id is there already.
+    #[error("the history already holds record {id}")]
+    AlreadyThere {
+        /// The record's id.
+        id: String,
+    },
+    /// No run's id begins so.
+    #[error("no run in the history `{}` has an id that begins with `{id}`", path.display())]
+    NotFound {
+        /// What was asked for.
+        id: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// Several runs' ids begin so.
+    #[error("`{id}` is the beginning of several ids: {}", several(candidates))]
+    Ambiguous {
+        /// What was asked for.
+        id: String,
+        /// Some of those that begin so.
+        candidates: Vec<String>,
+    },
+}
+
+/// At most five ids, shortened as the list shows them.
+fn several(candidates: &[String]) -> String {
+    let mut text: Vec<&str> = candidates.iter().take(5).map(|id| id.get(..12).unwrap_or(id)).collect();
+    if candidates.len() > text.len() {
+        text.push("…");
+    }
+    text.join(", ")
+}
+
+impl StoreError {
+    /// Sorts what SQLite said by what the user can do about it.
+    pub(crate) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode;
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { path, source },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Damaged { path, source },
+            Some(ErrorCode::DiskFull) => StoreError::Full { path, source },
+            _ => StoreError::Unusable { path, source },
+        }
+    }
+}

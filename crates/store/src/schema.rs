@@ -1,0 +1,76 @@
+//! The history's tables, and the way from every earlier version to this one.
+//!
+//! SQLite keeps two numbers for the application in the file's header: `application_id` says whose
+//! database it is, `user_version` how many of [`MIGRATIONS`] have been applied. Both change in the
+//! same transaction as the tables.
+
+use crate::StoreError;
+use rusqlite::{Connection, TransactionBehavior};
+use std::path::Path;
+
+/// `trio` in ASCII.
+const APPLICATION_ID: i32 = 0x7472_696f;
+
+/// One step a version, oldest first. A released step is never edited; a change is a new step.
+const MIGRATIONS: &[&str] = &["
+CREATE TABLE runs (
+    id              TEXT    NOT NULL PRIMARY KEY,  -- 32 hexadecimal digits
+    started_unix_s  INTEGER NOT NULL,              -- seconds since 1970-01-01 UTC
+    started_at      TEXT    NOT NULL,              -- the same for people
+    kind            TEXT    NOT NULL,              -- baseline, run, …
+    target          TEXT    NOT NULL,              -- paths, joined by ', '
+    disk            TEXT    NOT NULL,              -- disks, joined by ', '
+    verdict         TEXT    NOT NULL,              -- the worst of the phases; '' if there are none
+    outcome         TEXT    NOT NULL,              -- complete, interrupted, failed
+    summary         TEXT    NOT NULL,              -- one line
+    record_version  INTEGER NOT NULL,              -- version of the JSON
+    record          TEXT    NOT NULL               -- the whole record as JSON
+) STRICT;
+CREATE INDEX runs_by_start ON runs (started_unix_s);
+"];
+
+/// The version of a history made today.
+pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
+
+/// Brings the database to [`SCHEMA_VERSION`], in one transaction.
+pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let fail = |source| StoreError::from_sqlite(path, source);
+    // Read in one transaction: between two reads another program may make the tables.
+    let snapshot = connection.transaction().map_err(fail)?;
+    let version = version_of(&snapshot, path)?;
+    drop(snapshot);
+    if version == SCHEMA_VERSION {
+        return Ok(());
+    }
+    // The write lock first: of two programs that open a new history together, the second waits
+    // and then finds the work done.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
+    let version = version_of(&transaction, path)?;
+    for step in &MIGRATIONS[version as usize..] {
+        transaction.execute_batch(step).map_err(fail)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(fail)?;
+    transaction.pragma_update(None, "user_version", SCHEMA_VERSION).map_err(fail)?;
+    transaction.commit().map_err(fail)
+}
+
+/// How many steps the database has seen; an error if it is not ours or of a later version.
+fn version_of(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
+    let fail = |source| StoreError::from_sqlite(path, source);
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(fail);
+    let application = number("application_id")?;
+    let version = number("user_version")?;
+    if application != i64::from(APPLICATION_ID) {
+        // A new file has no tables and zeros in both.
+        let tables: i64 =
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(fail)?;
+        if application != 0 || version != 0 || tables != 0 {
+            return Err(StoreError::Foreign { path: path.to_owned() });
+        }
+    }
+    match u32::try_from(version) {
+        Ok(version) if version <= SCHEMA_VERSION => Ok(version),
+        Ok(found) => Err(StoreError::Newer { path: path.to_owned(), found, known: SCHEMA_VERSION }),
+        Err(_) => Err(StoreError::Foreign { path: path.to_owned() }),
+    }
+}
