@@ -72,8 +72,22 @@ pub fn device_facts(file: &File) -> Result<DeviceFacts, DeviceError> {
 }
 
 /// A serial number without the spaces and zero bytes that surround it; [`None`] if nothing is left.
+#[cfg(not(target_os = "macos"))]
 pub(crate) fn tidy_serial(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\0');
     (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(all(test, not(target_os = "macos")))]
+mod tests {
+    use super::tidy_serial;
+
+    #[test]
+    fn a_serial_of_spaces_and_zeros_is_none() {
+        assert_eq!(tidy_serial(b"  WD-123 45\0\0 "), Some("WD-123 45".to_owned()));
+        assert_eq!(tidy_serial(b" \0  "), None);
+        assert_eq!(tidy_serial(b""), None);
+        assert_eq!(tidy_serial(b"\xffA"), Some("\u{fffd}A".to_owned()));
+    }
 }

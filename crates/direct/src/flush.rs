@@ -1,15 +1,15 @@
 //! How far what was written has come when a flush returns.
 //!
 //! Four levels, each with one promise that can be stated; systems differ in which they can keep
-//! alone, and a stronger call stands in for a weaker one, never the reverse. [`Flushed`] says what
-//! was called.
+//! alone, and a stronger call stands in for a weaker one, never the reverse: a level that cannot be
+//! kept is an error. [`Flushed`] says what was called.
 //!
-//! | level   | Linux       | macOS                      | FreeBSD                  | Windows            |
-//! |---------|-------------|----------------------------|--------------------------|--------------------|
-//! | Barrier | `fdatasync` | `F_BARRIERFSYNC`           | `fdatasync`              | `FlushFileBuffers` |
-//! | Data    | `fdatasync` | `fsync`                    | `fdatasync`              | `FlushFileBuffers` |
-//! | File    | `fsync`     | `fsync`                    | `fsync`                  | `FlushFileBuffers` |
-//! | Device  | `fsync`     | `F_FULLFSYNC`              | `fsync`, `DIOCGFLUSH` on a disk | `FlushFileBuffers` |
+//! | level   | Linux       | macOS            | FreeBSD: ZFS | FreeBSD: UFS | FreeBSD: disk | Windows            |
+//! |---------|-------------|------------------|--------------|--------------|---------------|--------------------|
+//! | Barrier | `fdatasync` | `F_BARRIERFSYNC` | `fsync`      | none         | `DIOCGFLUSH`  | `FlushFileBuffers` |
+//! | Data    | `fdatasync` | `fsync`          | `fdatasync`  | `fdatasync`  | `DIOCGFLUSH`  | `FlushFileBuffers` |
+//! | File    | `fsync`     | `fsync`          | `fsync`      | `fsync`      | `DIOCGFLUSH`  | `FlushFileBuffers` |
+//! | Device  | `fsync`     | `F_FULLFSYNC`    | `fsync`      | none         | `DIOCGFLUSH`  | `FlushFileBuffers` |
 //!
 //! Cannot see: whether the drive obeys. A filesystem mounted with `nobarrier`, a controller that
 //! declares its cache safe, and a drive that lies all make `Device` an empty word; only power loss
@@ -22,7 +22,11 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// What a flush is to promise. Later ones include earlier ones.
+/// What a flush is to promise.
+///
+/// `Device` includes `File`, which includes `Data`. `Barrier` is about order alone: `Device` includes
+/// it everywhere, `Data` and `File` include it on Linux and Windows, where they flush the device too,
+/// and not on macOS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FlushLevel {
     /// What was written before reaches the medium before what is written after.

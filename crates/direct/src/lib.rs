@@ -13,7 +13,9 @@ mod lock;
 mod open;
 mod os;
 mod probe;
+mod special;
 mod transfer;
+mod unaligned;
 
 pub use alignment::{
     ASSUMED_ALIGNMENT_BYTES, Alignment, AlignmentSource, Misaligned, TransferPart, check_transfer, round_down, round_up,
@@ -25,4 +27,6 @@ pub use flush::{FlushLevel, Flushed, flush, preallocate, sync_directory};
 pub use lock::{LockError, LockMode, lock_volume, try_lock, try_lock_range, unlock, unlock_range, unlock_volume};
 pub use open::{DirectFile, Granted, OpenError, OpenOptions, Policy, SyncMode};
 pub use probe::{Answer, AtomicWrite, Probe, ProbeError, Support, probe, probe_file};
+pub use special::{AtomicError, read_uncached_at, write_atomic_at, write_dsync_at, write_uncached_at};
 pub use transfer::{Transfer, TransferError, read_exact_at, write_all_at};
+pub use unaligned::{read_unaligned_by_copy_at, write_unaligned_by_read_modify_write_at};

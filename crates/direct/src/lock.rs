@@ -35,6 +35,7 @@ pub enum LockError {
 }
 
 impl LockError {
+    #[cfg(unix)]
     pub(crate) fn from_system(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::WouldBlock { Self::Held(error) } else { Self::Io(error) }
     }

@@ -6,10 +6,17 @@
 //! direct transfer the rest may begin at an offset that direct I/O refuses; that has its own error.
 //!
 //! Source: pread(2), pwrite(2), NOTES.
+//!
+//! Every read here is at an offset of its own, so that threads may share a file. (On Windows such a
+//! call also moves the file's own position, which nothing here uses.)
 
 use crate::alignment::{Alignment, Misaligned, check_transfer};
 use std::fs::File;
 use std::io;
+
+/// No call is given more than this, 2 GiB less 64 KiB. Linux cuts at 0x7ffff000 bytes (pages of 4 KiB),
+/// macOS refuses 2 GiB, Windows counts in 32 bits; this is below all and a multiple of every block.
+const CALL_BYTES_MAX: usize = 0x7fff_0000;
 
 /// A completed transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +122,8 @@ pub fn read_exact_at(
     offset: u64,
 ) -> Result<Transfer, TransferError> {
     let wanted = buffer.len();
-    go_on(alignment, buffer.as_ptr().addr(), wanted, offset, false, |done| {
-        crate::os::read_at(file, &mut buffer[done..], offset + done as u64)
+    go_on(alignment, buffer.as_ptr().addr(), wanted, offset, false, |done, end| {
+        crate::os::read_at(file, &mut buffer[done..end], offset + done as u64)
     })
 }
 
@@ -125,19 +132,20 @@ pub fn read_exact_at(
 /// # Errors
 /// [`TransferError`]. What was written until then stays written.
 pub fn write_all_at(file: &File, alignment: &Alignment, buffer: &[u8], offset: u64) -> Result<Transfer, TransferError> {
-    go_on(alignment, buffer.as_ptr().addr(), buffer.len(), offset, true, |done| {
-        crate::os::write_at(file, &buffer[done..], offset + done as u64)
+    go_on(alignment, buffer.as_ptr().addr(), buffer.len(), offset, true, |done, end| {
+        crate::os::write_at(file, &buffer[done..end], offset + done as u64)
     })
 }
 
-/// Calls `step` with the number of bytes done until `wanted` are.
-fn go_on(
+/// Calls `step` with the bytes to transfer next, as the part `done..end` of the whole, until
+/// `wanted` bytes are done.
+pub(crate) fn go_on(
     alignment: &Alignment,
     address: usize,
     wanted: usize,
     offset: u64,
     write: bool,
-    mut step: impl FnMut(usize) -> io::Result<usize>,
+    mut step: impl FnMut(usize, usize) -> io::Result<usize>,
 ) -> Result<Transfer, TransferError> {
     check_transfer(alignment, address, wanted, offset, write)?;
     if offset.checked_add(wanted as u64).is_none_or(|end| i64::try_from(end).is_err()) {
@@ -152,11 +160,12 @@ fn go_on(
                 .map_err(|misaligned| TransferError::StoppedMisaligned { offset, wanted, done, misaligned })?;
         }
         calls += 1;
-        match step(done) {
+        let end = wanted.min(done.saturating_add(CALL_BYTES_MAX));
+        match step(done, end) {
             Ok(0) if write => return Err(TransferError::NothingAccepted { offset, wanted, done }),
             Ok(0) => return Err(TransferError::EndOfFile { offset, wanted, done }),
             Ok(count) => {
-                assert!(count <= wanted - done, "the system reported more bytes than it was asked for");
+                assert!(count <= end - done, "the system reported more bytes than it was asked for");
                 done += count;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -174,21 +183,29 @@ mod tests {
     #[test]
     fn a_short_call_is_continued_and_counted() {
         let mut answers = [100, 400, 12].into_iter();
-        let transfer = go_on(&Alignment::not_needed(), 0, 512, 0, false, |_| Ok(answers.next().unwrap())).unwrap();
+        let transfer = go_on(&Alignment::not_needed(), 0, 512, 0, false, |_, _| Ok(answers.next().unwrap())).unwrap();
         assert_eq!(transfer, Transfer { bytes: 512, calls: 3 });
+    }
+
+    #[test]
+    fn a_transfer_of_many_gigabytes_is_cut_where_every_alignment_allows() {
+        let wanted = 5 << 30;
+        let alignment = Alignment::uniform(65536, AlignmentSource::Statx);
+        let transfer = go_on(&alignment, 0, wanted, 0, true, |done, end| Ok(end - done)).unwrap();
+        assert_eq!(transfer, Transfer { bytes: wanted, calls: 3 });
     }
 
     #[test]
     fn a_signal_does_not_end_a_transfer() {
         let mut answers = [Err(io::ErrorKind::Interrupted.into()), Ok(512)].into_iter();
-        let transfer = go_on(&Alignment::not_needed(), 0, 512, 0, true, |_| answers.next().unwrap()).unwrap();
+        let transfer = go_on(&Alignment::not_needed(), 0, 512, 0, true, |_, _| answers.next().unwrap()).unwrap();
         assert_eq!(transfer.bytes, 512);
     }
 
     #[test]
     fn a_direct_transfer_that_stops_between_sectors_says_why_it_cannot_go_on() {
         let alignment = Alignment::uniform(512, AlignmentSource::Statx);
-        let error = go_on(&alignment, 0x1000, 4096, 0, true, |_| Ok(700)).unwrap_err();
+        let error = go_on(&alignment, 0x1000, 4096, 0, true, |_, _| Ok(700)).unwrap_err();
         assert_eq!(error.done(), 700);
         assert_eq!(
             error.to_string(),
@@ -200,13 +217,13 @@ mod tests {
     #[test]
     fn an_error_says_how_far_the_transfer_came() {
         let mut answers = [Ok(512), Err(io::Error::other("broken"))].into_iter();
-        let error = go_on(&Alignment::not_needed(), 0, 1024, 4096, true, |_| answers.next().unwrap()).unwrap_err();
+        let error = go_on(&Alignment::not_needed(), 0, 1024, 4096, true, |_, _| answers.next().unwrap()).unwrap_err();
         assert_eq!(error.to_string(), "writing 1024 bytes at offset 4096 failed after 512");
     }
 
     #[test]
     fn a_transfer_beyond_the_largest_offset_is_refused_before_the_call() {
-        let step = |_| -> io::Result<usize> { panic!("the call was made") };
+        let step = |_, _| -> io::Result<usize> { panic!("the call was made") };
         assert!(go_on(&Alignment::not_needed(), 0, 512, u64::MAX - 511, false, step).is_err());
         assert!(go_on(&Alignment::not_needed(), 0, 512, i64::MAX as u64, true, step).is_err());
     }

@@ -17,8 +17,9 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use support::{Loop, Mount, skip};
 use trueio_direct::{
-    AlignedBuffer, Alignment, AlignmentSource, Answer, DeviceError, FlushLevel, Granted, OpenError, OpenOptions,
-    Policy, Support, device_facts, flush, probe, residency,
+    AlignedBuffer, Alignment, AlignmentSource, Answer, AtomicError, AtomicWrite, DeviceError, FlushLevel, Granted,
+    OpenError, OpenOptions, Policy, Support, TransferError, device_facts, evict, flush, probe, read_uncached_at,
+    residency, write_atomic_at, write_dsync_at, write_uncached_at,
 };
 
 const MIB: u64 = 1 << 20;
@@ -263,6 +264,81 @@ fn a_regular_file_is_no_disk() {
     let folder = support::folder();
     let file = File::create_new(folder.path().join("data")).unwrap();
     assert!(matches!(device_facts(&file), Err(DeviceError::NotADevice { kind: "regular file" })));
+}
+
+/// Goal: limits of atomic writes are the kernel's own.
+/// Method: XFS on Linux 6.16 and later does them in software. Within the limits they succeed; a raw
+/// call just outside them fails, so that a test of the limits alone would be noticed.
+#[test]
+fn xfs_writes_atomically_within_its_limits_and_not_beyond() {
+    on(Mount::on_loop("xfs", 512 * MIB, 512, ""), "xfs", |mount| {
+        let path = mount.path().join("data");
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
+        let Some(limits) = trueio_direct::probe_file(file.file()).unwrap().atomic_write else {
+            return skip("atomic", "XFS reports no atomic writes on this kernel");
+        };
+        let largest = limits.max_bytes as usize;
+        let buffer = AlignedBuffer::new(2 * largest, 4096).unwrap();
+        file.write_all_at(&buffer, 0).unwrap();
+        for length in [limits.min_bytes as usize, largest] {
+            write_atomic_at(&file, &limits, &buffer[..length], length as u64).unwrap();
+        }
+        let error = write_atomic_at(&file, &limits, &buffer, 0).unwrap_err();
+        assert!(matches!(error, AtomicError::LengthOutside { .. }), "{error}");
+        let beyond = AtomicWrite { max_bytes: 2 * limits.max_bytes, ..limits };
+        let error = write_atomic_at(&file, &beyond, &buffer, 0).unwrap_err();
+        assert!(matches!(error, AtomicError::Transfer(TransferError::Io { done: 0, .. })), "{error}");
+    });
+}
+
+#[test]
+fn an_atomic_write_is_refused_by_the_kernel_where_none_is_reported() {
+    on(Mount::on_loop("ext4", 64 * MIB, 512, ""), "loop", |mount| {
+        let path = mount.path().join("data");
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
+        if trueio_direct::probe_file(file.file()).unwrap().atomic_write_answer == Answer::Yes {
+            return skip("atomic-refused", "this kernel writes atomically on ext4 over a loop device");
+        }
+        let invented = AtomicWrite { min_bytes: 512, max_bytes: 65536, max_fast_bytes: 0, segments_max: 1 };
+        let buffer = AlignedBuffer::new(4096, 4096).unwrap();
+        let error = write_atomic_at(&file, &invented, &buffer, 0).unwrap_err();
+        assert!(matches!(error, AtomicError::Transfer(_)), "{error}");
+        assert_eq!(file.file().metadata().unwrap().len(), 0, "nothing was written in another way");
+    });
+}
+
+#[test]
+fn uncached_reads_and_writes_leave_nothing_in_the_cache() {
+    let folder = support::folder();
+    let path = folder.path().join("data");
+    let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+    if trueio_direct::probe_file(&file).unwrap().uncached_buffered != Answer::Yes {
+        return skip("dontcache", "RWF_DONTCACHE is not known to this kernel or filesystem");
+    }
+    let mut data = vec![7; 1 << 20];
+    write_uncached_at(&file, &data, 0).unwrap();
+    flush(&file, FlushLevel::Data).unwrap();
+    evict(&file, 0, 0).unwrap();
+    data.fill(0);
+    read_uncached_at(&file, &mut data, 0).unwrap();
+    assert!(data.iter().all(|byte| *byte == 7));
+    assert_eq!(residency(&file, 0, 0).unwrap().cached_pages, 0);
+    // The same read without the promise does leave pages: the count above could have failed.
+    file.read_at(&mut data, 0).unwrap();
+    assert!(residency(&file, 0, 0).unwrap().cached_pages > 0);
+}
+
+#[test]
+fn a_durable_write_leaves_no_dirty_page() {
+    let folder = support::folder();
+    let path = folder.path().join("data");
+    let file = OpenOptions::new().read(true).write(true).create_new(true).policy(Policy::Off).open(&path).unwrap();
+    file.write_all_at(&[1; 8192], 0).unwrap();
+    let dirty = residency(file.file(), 0, 0).unwrap().dirty_pages;
+    write_dsync_at(&file, &[2; 8192], 0).unwrap();
+    let after = residency(file.file(), 0, 0).unwrap();
+    let Some(dirty) = dirty else { return skip("cachestat", "dirty pages are not counted on this kernel") };
+    assert_eq!((dirty, after.dirty_pages, after.writeback_pages), (2, Some(0), Some(0)));
 }
 
 #[test]

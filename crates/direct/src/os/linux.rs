@@ -25,6 +25,7 @@ use crate::flush::{FlushLevel, Flushed};
 use crate::lock::{LockError, LockMode};
 use crate::open::{DirectFile, Granted, OpenError, OpenOptions, Policy, SyncMode, settle};
 use crate::probe::{Answer, AtomicWrite, Probe, ProbeError, Support};
+use crate::special::Special;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -40,7 +41,9 @@ pub(crate) use unix::{lock_range, read_at, sync_directory, try_lock, unlock, wri
 const STATX_WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
 const STATX_DIO_READ_ALIGN: StatxFlags = StatxFlags::from_bits_retain(0x2_0000);
 
-/// `RWF_DONTCACHE` (Linux 6.14). Source: Linux `include/uapi/linux/fs.h`.
+/// `RWF_ATOMIC` (Linux 6.11) and `RWF_DONTCACHE` (Linux 6.14). Source: Linux
+/// `include/uapi/linux/fs.h`.
+const RWF_ATOMIC: rustix::io::ReadWriteFlags = rustix::io::ReadWriteFlags::from_bits_retain(0x40);
 const RWF_DONTCACHE: rustix::io::ReadWriteFlags = rustix::io::ReadWriteFlags::from_bits_retain(0x80);
 
 // ---------------------------------------------------------------------------------------------
@@ -74,17 +77,21 @@ fn create(path: &Path, options: &OpenOptions) -> Result<DirectFile, OpenError> {
     let base = base_flags(options);
     let made = rustix::fs::open(path, base | OFlags::CREATE | OFlags::EXCL, Mode::from_raw_mode(options.mode))
         .map_err(io_error)?;
-    let identity = rustix::fs::fstat(&made).map(|stat| (stat.st_dev, stat.st_ino));
-    let result =
-        with_direct(made, base, options.policy).map_err(io_error).and_then(|opened| finish(path, options, opened));
-    if result.is_err() {
-        // Ours, unless somebody has put another file in its place meanwhile.
-        let now = rustix::fs::lstat(path).map(|stat| (stat.st_dev, stat.st_ino));
-        if identity.is_ok() && identity == now {
-            let _ = rustix::fs::unlink(path);
-        }
+    let opened = with_direct(&made, base, options.policy).map_err(io_error).and_then(|direct| {
+        // The one that is not handed on is closed with `made`, or here.
+        let (file, refusal) = match direct {
+            WithDirect::Reopened(file) => (file, None),
+            WithDirect::Same(refusal) => (
+                made.try_clone().map(File::from).map_err(|source| OpenError::Io { path: path.to_owned(), source })?,
+                refusal,
+            ),
+        };
+        finish(path, options, Opened { file, refusal })
+    });
+    if opened.is_err() {
+        unix::remove_made(path, &made);
     }
-    result
+    opened
 }
 
 /// An open file and, if direct I/O was wanted and refused, the refusal.
@@ -124,20 +131,28 @@ fn open_existing(path: &Path, flags: OFlags, policy: Policy) -> Result<Opened, E
     }
 }
 
-/// The open file `made`, with the flag if the policy wants it.
-fn with_direct(made: OwnedFd, flags: OFlags, policy: Policy) -> Result<Opened, Errno> {
+/// What became of a file that was made without the flag.
+enum WithDirect {
+    /// Opened once more, with the flag.
+    Reopened(File),
+    /// To be used as it is: with the flag, or without it and with the refusal.
+    Same(Option<Errno>),
+}
+
+/// Gives the flag to the open file `made`, if the policy wants it.
+fn with_direct(made: &OwnedFd, flags: OFlags, policy: Policy) -> Result<WithDirect, Errno> {
     if policy == Policy::Off {
-        return Ok(Opened { file: made.into(), refusal: None });
+        return Ok(WithDirect::Same(None));
     }
-    match rustix::fs::open(descriptor_path(&made), flags | OFlags::DIRECT, Mode::empty()) {
-        Ok(fd) => return Ok(Opened { file: fd.into(), refusal: None }),
-        Err(Errno::INVAL) => return Ok(Opened { file: made.into(), refusal: Some(Errno::INVAL) }),
+    match rustix::fs::open(descriptor_path(made), flags | OFlags::DIRECT, Mode::empty()) {
+        Ok(fd) => return Ok(WithDirect::Reopened(fd.into())),
+        Err(Errno::INVAL) => return Ok(WithDirect::Same(Some(Errno::INVAL))),
         // No /proc, or a mode that forbids what its maker may do once: set the flag on what we hold.
         Err(_) => {}
     }
-    match rustix::fs::fcntl_setfl(&made, flags | OFlags::DIRECT) {
-        Ok(()) => Ok(Opened { file: made.into(), refusal: None }),
-        Err(Errno::INVAL) => Ok(Opened { file: made.into(), refusal: Some(Errno::INVAL) }),
+    match rustix::fs::fcntl_setfl(made, flags | OFlags::DIRECT) {
+        Ok(()) => Ok(WithDirect::Same(None)),
+        Err(Errno::INVAL) => Ok(WithDirect::Same(Some(Errno::INVAL))),
         Err(errno) => Err(errno),
     }
 }
@@ -550,6 +565,19 @@ pub(crate) fn flush(file: &File, level: FlushLevel) -> io::Result<Flushed> {
         rustix::fs::fsync(file)?;
         Ok(Flushed { level: FlushLevel::Device, device_cache_flushed: true, call: "fsync" })
     }
+}
+
+pub(crate) fn write_special(file: &File, buffer: &[u8], offset: u64, special: Special) -> io::Result<usize> {
+    let flags = match special {
+        Special::Atomic => RWF_ATOMIC,
+        Special::Uncached => RWF_DONTCACHE,
+        Special::Dsync => rustix::io::ReadWriteFlags::DSYNC,
+    };
+    Ok(rustix::io::pwritev2(file, &[io::IoSlice::new(buffer)], offset, flags)?)
+}
+
+pub(crate) fn read_uncached(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    Ok(rustix::io::preadv2(file, &mut [io::IoSliceMut::new(buffer)], offset, RWF_DONTCACHE)?)
 }
 
 pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {

@@ -2,6 +2,8 @@
 //!
 //! Where a system lacks something, its file answers with a value and a sentence.
 
+#[cfg(any(target_os = "macos", target_os = "freebsd"))]
+mod bsd;
 #[cfg(unix)]
 mod unix;
 
@@ -9,11 +11,22 @@ mod unix;
 #[path = "linux.rs"]
 mod system;
 
-#[cfg(not(target_os = "linux"))]
-#[path = "unported.rs"]
+#[cfg(target_os = "macos")]
+#[path = "macos.rs"]
 mod system;
 
+#[cfg(target_os = "freebsd")]
+#[path = "freebsd.rs"]
+mod system;
+
+#[cfg(windows)]
+#[path = "windows.rs"]
+mod system;
+
+#[cfg(not(any(target_os = "linux", target_os = "macos", target_os = "freebsd", windows)))]
+compile_error!("trueio-direct knows Linux, macOS, FreeBSD and Windows");
+
 pub(crate) use system::{
-    device_facts, evict, flush, lock_range, lock_volume, open, preallocate, probe, probe_file, read_at, residency,
-    sync_directory, try_lock, unlock, write_at,
+    device_facts, evict, flush, lock_range, lock_volume, open, preallocate, probe, probe_file, read_at, read_uncached,
+    residency, sync_directory, try_lock, unlock, write_at, write_special,
 };

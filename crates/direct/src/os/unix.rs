@@ -5,6 +5,8 @@ use crate::lock::{LockError, LockMode};
 use rustix::fs::{FileType, FlockOperation};
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
@@ -19,6 +21,16 @@ pub(crate) fn unfit_kind(kind: FileType) -> Option<&'static str> {
         FileType::CharacterDevice => Some("character device"),
         FileType::Symlink => Some("symbolic link"),
         FileType::Unknown => Some("file of unknown kind"),
+    }
+}
+
+/// Removes the file that was made at `path` for `made`, because opening it failed. If somebody has
+/// put another file in its place meanwhile, that one stays.
+pub(crate) fn remove_made(path: &Path, made: impl AsFd) {
+    let identity = rustix::fs::fstat(made).map(|stat| (stat.st_dev, stat.st_ino));
+    let now = rustix::fs::lstat(path).map(|stat| (stat.st_dev, stat.st_ino));
+    if identity.is_ok() && identity == now {
+        let _ = rustix::fs::unlink(path);
     }
 }
 

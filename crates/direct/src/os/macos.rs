@@ -1,0 +1,266 @@
+//! macOS: there is no `O_DIRECT`. `F_NOCACHE` asks the kernel not to keep new pages.
+//!
+//! Pages that were cached earlier are still served, and small or misaligned transfers may pass
+//! through the cache, so the best that is granted on a file is [`Granted::NotKept`], and
+//! [`Policy::Require`] refuses it. Raw disks (`/dev/rdiskN`, character devices) have no cache at all:
+//! [`Granted::Direct`].
+//!
+//! Not run by the project's own tests, only type-checked and linked.
+//!
+//! Source: fcntl(2) (`F_NOCACHE`, `F_FULLFSYNC`, `F_BARRIERFSYNC`, `F_PREALLOCATE`), fsync(2),
+//! `<sys/disk.h>`.
+
+use super::{bsd, unix};
+use crate::alignment::{Alignment, AlignmentSource};
+use crate::cache::Residency;
+use crate::device::{DeviceError, DeviceFacts};
+use crate::flush::{FlushLevel, Flushed};
+use crate::lock::LockError;
+use crate::open::{DirectFile, Granted, OpenError, OpenOptions, Policy, settle};
+use crate::probe::{Answer, Probe, ProbeError, Support};
+use crate::special::Special;
+use rustix::fs::{FileType, OFlags};
+use rustix::io::Errno;
+use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+pub(crate) use unix::{lock_range, read_at, sync_directory, try_lock, unlock, write_at};
+
+// Source: `<sys/disk.h>`.
+const DKIOCGETBLOCKSIZE: Opcode = opcode::read::<u32>(b'd', 24);
+const DKIOCGETBLOCKCOUNT: Opcode = opcode::read::<u64>(b'd', 25);
+const DKIOCGETPHYSICALBLOCKSIZE: Opcode = opcode::read::<u32>(b'd', 77);
+const DKIOCISSOLIDSTATE: Opcode = opcode::read::<u32>(b'd', 79);
+
+pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, OpenError> {
+    let (file, kind) = bsd::open(path, options, OFlags::empty())?;
+    let granted = (|| {
+        if kind == FileType::CharacterDevice && sector_bytes(&file).is_err() {
+            return Err(OpenError::NotAFile { path: path.to_owned(), kind: "character device" });
+        }
+        if options.policy == Policy::Off && kind != FileType::CharacterDevice {
+            return Ok((Granted::Buffered, Alignment::not_needed(), "the page cache was asked for".to_owned()));
+        }
+        let refusal = match kind {
+            FileType::CharacterDevice => None,
+            _ => rustix::fs::fcntl_nocache(&file, true).err(),
+        };
+        let outlook = outlook(&file, kind, refusal);
+        let best = if kind == FileType::CharacterDevice { Granted::Direct } else { Granted::NotKept };
+        // A raw disk has no cache to be asked for.
+        let policy = if best == Granted::Direct { Policy::Require } else { options.policy };
+        let granted = settle(path, policy, &outlook.support, best, refusal.map(io::Error::from))?;
+        Ok((granted, outlook.alignment, outlook.reason))
+    })();
+    match granted {
+        Ok((granted, alignment, reason)) => Ok(DirectFile { file, granted, alignment, reason }),
+        Err(error) => Err(bsd::give_up(path, options, &file, error)),
+    }
+}
+
+struct Outlook {
+    support: Support,
+    reason: String,
+    alignment: Alignment,
+}
+
+fn outlook(file: &File, kind: FileType, refusal: Option<Errno>) -> Outlook {
+    if kind == FileType::CharacterDevice {
+        let bytes = sector_bytes(file).ok().filter(|bytes| bytes.is_power_of_two());
+        return Outlook {
+            support: Support::Direct,
+            reason: "a raw disk has no cache".to_owned(),
+            alignment: bytes.map_or_else(Alignment::unknown, |b| Alignment::uniform(b, AlignmentSource::SectorSize)),
+        };
+    }
+    if let Some(errno) = refusal {
+        let reason = format!("the file refuses F_NOCACHE (errno {})", errno.raw_os_error());
+        return Outlook {
+            support: Support::Refused { reason: reason.clone() },
+            reason,
+            alignment: Alignment::not_needed(),
+        };
+    }
+    let reason = "macOS has no direct I/O on files; F_NOCACHE keeps new pages out of the cache, and serves those \
+                  cached earlier"
+        .to_owned();
+    Outlook { support: Support::Unknown { reason: reason.clone() }, reason, alignment: Alignment::not_needed() }
+}
+
+pub(crate) fn probe(path: &Path) -> Result<Probe, ProbeError> {
+    let (file, kind) = bsd::open_to_ask(path).map_err(|errno| ProbeError::Io { path: None, source: errno.into() })?;
+    match bsd::unfit_kind(kind) {
+        Some(kind) => Err(ProbeError::NotAFile { path: None, kind }),
+        None => probe_file(&file),
+    }
+}
+
+pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
+    let failed = |errno: Errno| ProbeError::Io { path: None, source: errno.into() };
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(file).map_err(failed)?.st_mode);
+    if let Some(kind) = bsd::unfit_kind(kind) {
+        return Err(ProbeError::NotAFile { path: None, kind });
+    }
+    if kind == FileType::CharacterDevice && sector_bytes(file).is_err() {
+        return Err(ProbeError::NotAFile { path: None, kind: "character device" });
+    }
+    let filesystem = match kind {
+        FileType::RegularFile => {
+            bsd::filesystem_name(file).unwrap_or_else(|_| "a filesystem without a name".to_owned())
+        }
+        _ => "the disk".to_owned(),
+    };
+    let Outlook { support, reason, alignment } = outlook(file, kind, None);
+    Ok(Probe {
+        support,
+        reason,
+        alignment,
+        atomic_write: None,
+        atomic_write_answer: Answer::No,
+        uncached_buffered: Answer::No,
+        filesystem,
+    })
+}
+
+/// | level      | call             | promise, from fsync(2) and fcntl(2)                                |
+/// |------------|------------------|--------------------------------------------------------------------|
+/// | Barrier    | `F_BARRIERFSYNC` | `fsync`, and the drive keeps the order; not when it is done        |
+/// | Data, File | `fsync`          | given to the drive, which may keep it in its cache and reorder it  |
+/// | Device     | `F_FULLFSYNC`    | and the drive has emptied its cache                                |
+pub(crate) fn flush(file: &File, level: FlushLevel) -> io::Result<Flushed> {
+    match level {
+        FlushLevel::Barrier => {
+            // SAFETY: F_BARRIERFSYNC takes no argument that the kernel reads or writes.
+            let code = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_BARRIERFSYNC, 1 as libc::c_int) };
+            if code == 0 {
+                return Ok(Flushed { level, device_cache_flushed: false, call: "F_BARRIERFSYNC" });
+            }
+            // Filesystems without a barrier have the stronger call, or fail in it.
+            rustix::fs::fcntl_fullfsync(file)?;
+            Ok(Flushed { level: FlushLevel::Device, device_cache_flushed: true, call: "F_FULLFSYNC" })
+        }
+        FlushLevel::Data | FlushLevel::File => {
+            rustix::fs::fsync(file)?;
+            Ok(Flushed { level: FlushLevel::File, device_cache_flushed: false, call: "fsync" })
+        }
+        FlushLevel::Device => {
+            // Not fsync where this fails: that would be a weaker promise under the same name.
+            rustix::fs::fcntl_fullfsync(file)?;
+            Ok(Flushed { level, device_cache_flushed: true, call: "F_FULLFSYNC" })
+        }
+    }
+}
+
+pub(crate) fn write_special(_file: &File, _buffer: &[u8], _offset: u64, _special: Special) -> io::Result<usize> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "macOS has no flags for a single write"))
+}
+
+pub(crate) fn read_uncached(_file: &File, _buffer: &mut [u8], _offset: u64) -> io::Result<usize> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "macOS has no flags for a single read"))
+}
+
+/// Reserves from the end of what the file occupies; holes before it cannot be filled. The space is
+/// asked for in one piece, then in any. Source: fcntl(2), `F_PREALLOCATE`.
+pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    let stat = rustix::fs::fstat(file)?;
+    let end = offset + len;
+    // `st_blocks` counts 512 bytes each, whatever the filesystem's block is: stat(2).
+    let missing = end.saturating_sub(u64::try_from(stat.st_blocks).unwrap_or(0) * 512);
+    if missing > 0 {
+        let mut store = libc::fstore_t {
+            fst_flags: libc::F_ALLOCATECONTIG | libc::F_ALLOCATEALL,
+            fst_posmode: libc::F_PEOFPOSMODE,
+            fst_offset: 0,
+            fst_length: i64::try_from(missing).map_err(io::Error::other)?,
+            fst_bytesalloc: 0,
+        };
+        // SAFETY: `store` is a valid `fstore_t` for the length of the call, also below.
+        let in_one_piece = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_PREALLOCATE, &raw mut store) };
+        if in_one_piece != 0 {
+            store.fst_flags = libc::F_ALLOCATEALL;
+            // SAFETY: as above.
+            let in_any = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_PREALLOCATE, &raw mut store) };
+            if in_any != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+    }
+    if u64::try_from(stat.st_size).map_err(io::Error::other)? < end {
+        rustix::fs::ftruncate(file, end)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {
+    unix::residency_by_mincore(file, offset, len, file.metadata()?.len())
+}
+
+/// There is no `posix_fadvise`. A shared mapping is told that its contents are stale, which drops
+/// clean pages. Source: msync(2), `MS_INVALIDATE`; vmtouch does the same.
+pub(crate) fn evict(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    let page = unix::page_size_bytes();
+    let (start, end) = unix::page_range(offset, len, file.metadata()?.len(), page);
+    let length = usize::try_from(end - start).map_err(io::Error::other)?;
+    if length == 0 {
+        return Ok(());
+    }
+    // SAFETY: a new mapping at an address of the kernel's choice, whose memory is never read.
+    let map = unsafe {
+        rustix::mm::mmap(
+            std::ptr::null_mut(),
+            length,
+            rustix::mm::ProtFlags::READ,
+            rustix::mm::MapFlags::SHARED,
+            file,
+            start,
+        )
+    }?;
+    // SAFETY: the mapping made above, `length` bytes long; nothing else refers to it.
+    let result = unsafe {
+        let result = rustix::mm::msync(map, length, rustix::mm::MsyncFlags::INVALIDATE);
+        rustix::mm::munmap(map, length)?;
+        result
+    };
+    Ok(result?)
+}
+
+fn sector_bytes(file: &File) -> Result<u32, Errno> {
+    // SAFETY: DKIOCGETBLOCKSIZE fills one 32-bit number.
+    unsafe { ioctl(file, Getter::<DKIOCGETBLOCKSIZE, u32>::new()) }
+}
+
+pub(crate) fn device_facts(file: &File) -> Result<DeviceFacts, DeviceError> {
+    let failed = |call| move |errno: Errno| DeviceError::Io { call, source: errno.into() };
+    match FileType::from_raw_mode(rustix::fs::fstat(file).map_err(failed("fstat"))?.st_mode) {
+        FileType::BlockDevice | FileType::CharacterDevice => {}
+        FileType::RegularFile => return Err(DeviceError::NotADevice { kind: "regular file" }),
+        kind => return Err(DeviceError::NotADevice { kind: unix::unfit_kind(kind).unwrap_or("file") }),
+    }
+    let logical_sector_bytes = sector_bytes(file).map_err(failed("DKIOCGETBLOCKSIZE"))?;
+    // SAFETY: each call fills the one number of the type that its code carries.
+    let (count, physical, is_solid_state) = unsafe {
+        (
+            ioctl(file, Getter::<DKIOCGETBLOCKCOUNT, u64>::new()).map_err(failed("DKIOCGETBLOCKCOUNT"))?,
+            ioctl(file, Getter::<DKIOCGETPHYSICALBLOCKSIZE, u32>::new()).ok(),
+            ioctl(file, Getter::<DKIOCISSOLIDSTATE, u32>::new()).ok(),
+        )
+    };
+    Ok(DeviceFacts {
+        size_bytes: count.saturating_mul(u64::from(logical_sector_bytes)),
+        logical_sector_bytes,
+        physical_sector_bytes: physical.filter(|bytes| *bytes > 0),
+        minimum_io_bytes: None,
+        optimal_io_bytes: None,
+        is_rotational: is_solid_state.map(|number| number == 0),
+        // Only IOKit knows it, and this crate links no framework.
+        serial: None,
+        serial_source: None,
+    })
+}
+
+pub(crate) fn lock_volume(_file: &File, _lock: bool) -> Result<(), LockError> {
+    Err(LockError::Unsupported("a volume can be locked on Windows only"))
+}

@@ -1,0 +1,192 @@
+//! Transfers of any length at any offset on a file that takes aligned ones only.
+//!
+//! They cost what they cost, and their names say so: a read takes whole blocks into a buffer of
+//! its own and copies; a write first reads the blocks that it covers in part, changes them in
+//! memory, and writes them whole.
+//!
+//! Read-modify-write is not atomic. Two writers in one block lose one another's bytes, and a power
+//! loss may tear a block that held older data, not only the new bytes. Do not use it where records
+//! must stand alone: align them.
+
+use crate::alignment::{round_down, round_up};
+use crate::buffer::AlignedBuffer;
+use crate::open::DirectFile;
+use crate::transfer::{Transfer, TransferError};
+use std::io;
+
+/// Blocks are carried through a buffer of this size, or of one block if that is larger.
+const BOUNCE_BYTES: u64 = 1 << 20;
+
+/// The aligned cover of an unaligned range, and how to walk it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cover {
+    /// The first byte that is asked for, and the byte after the last one.
+    offset: u64,
+    end: u64,
+    /// The same, widened to whole blocks.
+    start: u64,
+    stop: u64,
+    /// The size of a block, in bytes.
+    block: u64,
+    /// How much is carried at once: a multiple of `block`.
+    step: u64,
+}
+
+impl Cover {
+    /// [`None`] if the blocks end beyond the largest file offset.
+    fn new(offset: u64, length: usize, block: u64) -> Option<Self> {
+        assert!(block.is_power_of_two(), "a block of {block} bytes");
+        let end = offset.checked_add(length as u64)?;
+        let stop = round_up(end, block).filter(|stop| i64::try_from(*stop).is_ok())?;
+        let start = round_down(offset, block);
+        let step = BOUNCE_BYTES.max(block).min((stop - start).max(block));
+        Some(Self { offset, end, start, stop, block, step })
+    }
+
+    /// The pieces from start to stop: each its first byte and the byte after its last one.
+    fn pieces(self) -> impl Iterator<Item = (u64, u64)> {
+        (self.start..self.stop)
+            .step_by(usize::try_from(self.step).expect("a step fits into memory"))
+            .map(move |first| (first, (first + self.step).min(self.stop)))
+    }
+}
+
+fn prepare(
+    file: &DirectFile,
+    offset: u64,
+    length: usize,
+    write: bool,
+) -> Result<(Cover, AlignedBuffer), TransferError> {
+    let failed = |source| TransferError::Io { write, offset, wanted: length, done: 0, source };
+    let alignment = file.alignment().or_assumed();
+    let bytes = |value: Option<u32>| value.expect("nothing is unknown after or_assumed");
+    // Both are powers of two, so the larger is a multiple of the smaller.
+    let read = bytes(alignment.read_offset_bytes);
+    let block = if write { read.max(bytes(alignment.write_offset_bytes)) } else { read };
+    let cover = Cover::new(offset, length, u64::from(block)).ok_or_else(|| {
+        failed(io::Error::new(io::ErrorKind::InvalidInput, "the transfer ends beyond the largest file offset"))
+    })?;
+    let align = bytes(alignment.memory_bytes).max(block) as usize;
+    let step = usize::try_from(cover.step).map_err(|error| failed(io::Error::other(error)))?;
+    let bounce = AlignedBuffer::new(step, align).map_err(|error| failed(io::Error::other(error)))?;
+    Ok((cover, bounce))
+}
+
+/// Reads into `bounce`, which begins at `position`, as far as the file goes. Returns the number of
+/// bytes read; the rest of `bounce` is left as it was.
+fn read_as_far_as_it_goes(file: &DirectFile, bounce: &mut [u8], position: u64) -> Result<(usize, u32), TransferError> {
+    match file.read_exact_at(bounce, position) {
+        Ok(transfer) => Ok((transfer.bytes, transfer.calls)),
+        Err(TransferError::EndOfFile { done, .. }) => Ok((done, 1)),
+        // A file that ends within a block: the last read is short, and no direct read begins there.
+        Err(error @ TransferError::StoppedMisaligned { done, .. }) => match file.file().metadata() {
+            Ok(metadata) if metadata.is_file() && metadata.len() <= position + done as u64 => Ok((done, 1)),
+            _ => Err(error),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+/// Fills `buffer` from `offset` by reading whole blocks and copying.
+///
+/// # Errors
+/// [`TransferError::EndOfFile`] if the file is shorter; else as [`DirectFile::read_exact_at`].
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("data");
+/// # std::fs::write(&path, b"thirteen byte").unwrap();
+/// use trueio_direct::{OpenOptions, Policy, read_unaligned_by_copy_at};
+///
+/// let file = OpenOptions::new().read(true).policy(Policy::Prefer).open(&path).unwrap();
+/// let mut word = [0; 4];
+/// read_unaligned_by_copy_at(&file, &mut word, 9)?;
+/// assert_eq!(&word, b"byte");
+/// # Ok::<(), trueio_direct::TransferError>(())
+/// ```
+pub fn read_unaligned_by_copy_at(file: &DirectFile, buffer: &mut [u8], offset: u64) -> Result<Transfer, TransferError> {
+    let wanted = buffer.len();
+    if wanted == 0 {
+        return Ok(Transfer { bytes: 0, calls: 0 });
+    }
+    let (cover, mut bounce) = prepare(file, offset, wanted, false)?;
+    let mut calls = 0;
+    for (first, last) in cover.pieces() {
+        let piece = &mut bounce[..(last - first) as usize];
+        let (read, made) = read_as_far_as_it_goes(file, piece, first)?;
+        calls += made;
+        let (from, to) = (first.max(cover.offset), last.min(cover.end));
+        let known = first + read as u64;
+        if known < to {
+            let done = (known.max(from) - cover.offset) as usize;
+            buffer[(from - cover.offset) as usize..done]
+                .copy_from_slice(&piece[(from - first) as usize..][..done - (from - cover.offset) as usize]);
+            return Err(TransferError::EndOfFile { offset, wanted, done });
+        }
+        buffer[(from - cover.offset) as usize..(to - cover.offset) as usize]
+            .copy_from_slice(&piece[(from - first) as usize..(to - first) as usize]);
+    }
+    Ok(Transfer { bytes: wanted, calls })
+}
+
+/// Writes all of `data` at `offset`: reads the blocks that it covers in part, changes them, writes
+/// them whole. The file must be open for reading too. See the dangers above.
+///
+/// A file that ends within the last block is cut back to the length that a plain write would have
+/// left; until then, and after a crash in between, it ends with the zeros of a whole block. A file
+/// that was opened through the page cache is simply written.
+///
+/// # Errors
+/// As [`DirectFile::write_all_at`]; `done` counts the bytes of `data`.
+pub fn write_unaligned_by_read_modify_write_at(
+    file: &DirectFile,
+    data: &[u8],
+    offset: u64,
+) -> Result<Transfer, TransferError> {
+    let wanted = data.len();
+    if wanted == 0 {
+        return Ok(Transfer { bytes: 0, calls: 0 });
+    }
+    let (cover, mut bounce) = prepare(file, offset, wanted, true)?;
+    let failed = |done, source| TransferError::Io { write: true, offset, wanted, done, source };
+    let metadata = file.file().metadata().map_err(|source| failed(0, source))?;
+    let length_before = metadata.is_file().then_some(metadata.len());
+    let mut calls = 0;
+    for (first, last) in cover.pieces() {
+        let piece = &mut bounce[..(last - first) as usize];
+        let (from, to) = (first.max(cover.offset), last.min(cover.end));
+        let block = cover.block as usize;
+        if first < from || to < last {
+            // At most the first and the last block are covered in part; they may be the same one.
+            let tail = piece.len() - block;
+            let parts = [(first < from || (to < last && tail == 0), 0), (to < last && tail > 0, tail)];
+            for (_, at) in parts.into_iter().filter(|(needed, _)| *needed) {
+                let part = &mut piece[at..at + block];
+                part.fill(0);
+                calls += read_as_far_as_it_goes(file, part, first + at as u64)?.1;
+            }
+        }
+        piece[(from - first) as usize..(to - first) as usize]
+            .copy_from_slice(&data[(from - cover.offset) as usize..(to - cover.offset) as usize]);
+        let done = (from - cover.offset) as usize;
+        calls += file.write_all_at(piece, first).map_err(|error| with_done(error, offset, wanted, done))?.calls;
+    }
+    if let Some(before) = length_before
+        && before.max(cover.end) < cover.stop
+    {
+        file.file().set_len(before.max(cover.end)).map_err(|source| failed(wanted, source))?;
+    }
+    Ok(Transfer { bytes: wanted, calls })
+}
+
+/// The failure of one piece, told as that of the whole.
+fn with_done(error: TransferError, offset: u64, wanted: usize, done: usize) -> TransferError {
+    match error {
+        TransferError::Io { write, source, .. } => TransferError::Io { write, offset, wanted, done, source },
+        TransferError::NothingAccepted { .. } => TransferError::NothingAccepted { offset, wanted, done },
+        TransferError::StoppedMisaligned { misaligned, .. } => {
+            TransferError::StoppedMisaligned { offset, wanted, done, misaligned }
+        }
+        other => other,
+    }
+}
