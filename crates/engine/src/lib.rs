@@ -1,1 +1,33 @@
-//! Placeholder of the first commit.
+//! The hot path of trueio: what is issued, how, and how long it took.
+//!
+//! A [`Worker`] is one thread of a job. It is generic over the engine and the clock, so that the
+//! compiler sees one straight loop: take a request that the [`Generator`] prepared sixty-four at a
+//! time, hand it to the engine, read the clock, count the latency. Nothing in that loop allocates,
+//! locks, formats, or calls the kernel except for the I/O itself (and to wait, where a rate or a
+//! pause asks for it).
+//!
+//! The crate knows nothing of phases, evidence or reports: it is handed open files and a job's
+//! plan, and returns a [`WorkerReport`].
+
+mod clock;
+mod content;
+mod engines;
+mod pace;
+mod pattern;
+mod recorder;
+mod request;
+mod ruler;
+mod verify;
+mod worker;
+
+pub use clock::{AnyClock, Clock, MonotonicClock, TscClock, VirtualClock, choose_clock};
+pub use engines::{
+    Availability, Completion, Engine, EngineError, EngineSetup, IoUringEngine, LibaioEngine, MmapEngine, NullEngine,
+    Pvsync2Engine, SimulatedEngine, SyncEngine, TargetFile, availability,
+};
+pub use pattern::Generator;
+pub use recorder::{Progress, WorkerReport};
+pub use request::Request;
+pub use ruler::measure_ruler;
+pub use verify::{BLOCK_HEADER_BYTES, BlockHeader};
+pub use worker::{Start, Worker, WorkerContext, run_worker};

@@ -1,0 +1,315 @@
+//! `io_uring`: submission and completion through rings shared with the kernel.
+//!
+//! The ring is made for one thread (`SINGLE_ISSUER`, `DEFER_TASKRUN`, `NO_SQARRAY`), with files,
+//! buffers and the ring's own descriptor registered; each is given up alone, with a note in the
+//! record, where the kernel or a limit refuses it. `SQPOLL` and `IOPOLL` only if asked for.
+//!
+//! `submit` is one `io_uring_enter` that also collects what has completed meanwhile (with deferred
+//! task work the kernel only publishes completions inside an enter). `reap` looks at the ring and
+//! calls the kernel only to wait.
+//!
+//! Source: io_uring_setup(2), io_uring_enter(2), io_uring_register(2).
+
+use super::{Completion, Engine, EngineError, EngineSetup, TargetFile, rwf, sync_descriptor};
+use crate::request::Request;
+use io_uring::{IoUring, opcode, squeue, types};
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use trueio_model::{EngineKind, OpKind};
+
+const ENTER_GETEVENTS: u32 = 1 << 0;
+const ENTER_SQ_WAKEUP: u32 = 1 << 1;
+const ENTER_EXT_ARG: u32 = 1 << 3;
+const ENTER_REGISTERED_RING: u32 = 1 << 4;
+const REGISTER_RING_FDS: u32 = 20;
+
+/// io_uring.
+pub struct IoUringEngine {
+    ring: IoUring,
+    files: Vec<TargetFile>,
+    descriptors: Vec<RawFd>,
+    has_fixed_files: bool,
+    has_fixed_buffers: bool,
+    has_sqpoll: bool,
+    read_flags: i32,
+    write_flags: i32,
+    /// What `io_uring_enter` is called with: the registered index or the descriptor.
+    enter_fd: i32,
+    enter_flags: u32,
+    noted: u32,
+    notes: Vec<String>,
+}
+
+impl std::fmt::Debug for IoUringEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IoUringEngine").field("notes", &self.notes).finish_non_exhaustive()
+    }
+}
+
+/// Does io_uring work here, and if not, what is the likely cause.
+pub(super) fn probe() -> (bool, String) {
+    match IoUring::new(2) {
+        Ok(_) => (true, "io_uring_setup works".to_owned()),
+        Err(error) => {
+            let disabled = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
+            let cause = match (error.raw_os_error(), disabled.trim()) {
+                (Some(libc::EPERM), setting @ ("1" | "2")) => {
+                    format!("; likely cause: kernel.io_uring_disabled is {setting}")
+                }
+                (Some(libc::EPERM), _) => "; likely cause: a seccomp filter (containers often have one)".to_owned(),
+                (Some(libc::ENOSYS), _) => "; the kernel was built without it".to_owned(),
+                _ => String::new(),
+            };
+            (false, format!("io_uring_setup is refused: {error}{cause}"))
+        }
+    }
+}
+
+/// Builds the ring with everything that makes it fast for one thread, giving up what an older
+/// kernel does not know, newest first.
+fn build_ring(setup: &EngineSetup<'_>, notes: &mut Vec<String>) -> Result<IoUring, EngineError> {
+    let entries = setup.depth.next_power_of_two();
+    let mut last = None;
+    for attempt in 0..3 {
+        let mut builder = IoUring::builder();
+        builder.setup_cqsize((entries * 2).max(2)).setup_clamp();
+        if setup.uring.sqpoll {
+            builder.setup_sqpoll(1000);
+        } else if attempt < 2 {
+            builder.setup_coop_taskrun().setup_single_issuer().setup_defer_taskrun();
+        }
+        if setup.uring.iopoll {
+            builder.setup_iopoll();
+        }
+        if attempt == 0 {
+            builder.setup_no_sqarray();
+        }
+        match builder.build(entries) {
+            Ok(ring) => {
+                match attempt {
+                    1 => notes.push("io_uring without NO_SQARRAY (Linux 6.6)".to_owned()),
+                    2 => notes.push("io_uring without SINGLE_ISSUER and DEFER_TASKRUN (Linux 6.1)".to_owned()),
+                    _ => {}
+                }
+                return Ok(ring);
+            }
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => last = Some(error),
+            Err(error) => {
+                last = Some(error);
+                break;
+            }
+        }
+    }
+    Err(EngineError {
+        engine: EngineKind::IoUring,
+        attempted: format!("io_uring_setup with {entries} entries ({})", probe().1),
+        source: last.expect("an attempt failed"),
+    })
+}
+
+impl IoUringEngine {
+    /// A ring over the setup's files and buffers.
+    ///
+    /// # Errors
+    /// If the kernel refuses a ring. Refused registrations are noted, not errors.
+    pub fn new(setup: &EngineSetup<'_>) -> Result<Self, EngineError> {
+        let mut notes = Vec::new();
+        let ring = build_ring(setup, &mut notes)?;
+        let descriptors = super::descriptors(setup.files);
+        let submitter = ring.submitter();
+        let mut has_fixed_files = false;
+        if setup.uring.registered_files && !descriptors.is_empty() {
+            match submitter.register_files(&descriptors) {
+                Ok(()) => has_fixed_files = true,
+                Err(error) => notes.push(format!("registered files refused: {error}")),
+            }
+        }
+        let mut has_fixed_buffers = false;
+        let (address, length) = setup.buffers;
+        if setup.uring.registered_buffers && length > 0 {
+            let region = [libc::iovec { iov_base: address.cast(), iov_len: length }];
+            // SAFETY: the region belongs to the worker's pool, which outlives the engine: the ring
+            // is dropped first, and with it the registration.
+            match unsafe { submitter.register_buffers(&region) } {
+                Ok(()) => has_fixed_buffers = true,
+                Err(error) => {
+                    notes.push(format!("registered buffers refused: {error} (limit of locked memory: `ulimit -l`)"))
+                }
+            }
+        }
+        let (enter_fd, enter_flags) = match register_ring(ring.as_raw_fd()) {
+            Some(index) => (index, ENTER_REGISTERED_RING),
+            None => (ring.as_raw_fd(), 0),
+        };
+        Ok(Self {
+            ring,
+            files: setup.files.to_vec(),
+            descriptors,
+            has_fixed_files,
+            has_fixed_buffers,
+            has_sqpoll: setup.uring.sqpoll,
+            read_flags: rwf(setup.flags, OpKind::Read),
+            write_flags: rwf(setup.flags, OpKind::Write),
+            enter_fd,
+            enter_flags,
+            noted: 0,
+            notes,
+        })
+    }
+
+    /// `io_uring_enter`. EINTR, ETIME and (with something to collect first) EBUSY and EAGAIN give 0.
+    #[inline(always)]
+    fn enter(&self, submit: u32, min: u32, flags: u32, timeout_ns: Option<u64>) -> Result<u32, EngineError> {
+        let mut flags = flags | self.enter_flags;
+        let timespec;
+        let argument;
+        let (pointer, size): (*const libc::c_void, usize) = match timeout_ns {
+            None => (std::ptr::null(), 0),
+            Some(ns) => {
+                timespec = types::Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
+                // struct io_uring_getevents_arg: sigmask, sigmask_sz, min_wait_usec, ts.
+                argument = [0u64, 0, std::ptr::from_ref(&timespec) as u64];
+                flags |= ENTER_EXT_ARG;
+                (argument.as_ptr().cast(), size_of_val(&argument))
+            }
+        };
+        // SAFETY: the descriptor is our ring; the argument, if any, lives until the call returns.
+        // Every submitted entry names memory that `queue`'s caller keeps valid.
+        let n = unsafe { libc::syscall(libc::SYS_io_uring_enter, self.enter_fd, submit, min, flags, pointer, size) };
+        if n >= 0 {
+            return Ok(n as u32);
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN) => Ok(0),
+            _ => Err(EngineError { engine: Self::KIND, attempted: "io_uring_enter".to_owned(), source: error }),
+        }
+    }
+}
+
+/// Registers the ring's descriptor with itself, so that an enter need not look it up (Linux 5.18).
+fn register_ring(fd: RawFd) -> Option<i32> {
+    // struct io_uring_rsrc_update: offset (−1: any), resv, data.
+    let mut update = [u64::from(u32::MAX), fd as u64];
+    // SAFETY: the kernel reads and writes one 16-byte structure, which lives until it returns.
+    let n = unsafe { libc::syscall(libc::SYS_io_uring_register, fd, REGISTER_RING_FDS, update.as_mut_ptr(), 1) };
+    (n == 1).then(|| (update[0] & u64::from(u32::MAX)) as i32)
+}
+
+impl Engine for IoUringEngine {
+    const KIND: EngineKind = EngineKind::IoUring;
+    const BLOCKS: bool = false;
+
+    #[inline(always)]
+    fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
+        let entry = match request.op {
+            OpKind::Read => self.transfer::<true>(request, buffer),
+            OpKind::Write => self.transfer::<false>(request, buffer),
+            OpKind::Trim => {
+                let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+                let fd = types::Fd(self.descriptors[usize::from(request.file)]);
+                opcode::Fallocate::new(fd, u64::from(request.length)).offset(request.offset).mode(mode).build()
+            }
+            OpKind::Sync => unreachable!("the worker makes sync calls itself"),
+        };
+        // The length of a trim is not in its result (0); the slot's upper half says it is one.
+        let is_trim = u64::from(request.op == OpKind::Trim) << 63;
+        let trimmed = if is_trim != 0 { u64::from(request.length) << 24 } else { 0 };
+        let entry = entry.user_data(is_trim | (trimmed & !(1 << 63)) | u64::from(slot));
+        // SAFETY: the buffer stays valid until the completion is reaped (`queue`'s promise), and
+        // there is room: the ring has at least as many entries as there are slots.
+        unsafe {
+            self.ring.submission_shared().push(&entry).expect("as many entries as slots");
+        }
+        self.noted += 1;
+    }
+
+    #[inline(always)]
+    fn submit(&mut self) -> Result<(), EngineError> {
+        if self.has_sqpoll {
+            // The kernel's thread takes the entries by itself, unless it went to sleep. The fence orders the
+            // published tail before the look at the flag (io_uring_setup(2), IORING_SQ_NEED_WAKEUP).
+            std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+            if self.ring.submission().need_wakeup() {
+                self.enter(self.noted, 0, ENTER_SQ_WAKEUP, None)?;
+            }
+            self.noted = 0;
+            return Ok(());
+        }
+        while self.noted > 0 {
+            let n = self.enter(self.noted, 0, ENTER_GETEVENTS, None)?;
+            self.noted -= n;
+            if n == 0 && !self.ring.completion().is_empty() {
+                // Busy until completions are taken: the worker reaps, and calls again with the next.
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn reap(&mut self, min: usize, timeout_ns: Option<u64>, out: &mut [Completion]) -> Result<usize, EngineError> {
+        let mut count = self.collect(out);
+        if count < min {
+            let missing = (min - count) as u32;
+            let n = self.enter(self.noted, missing, ENTER_GETEVENTS, timeout_ns)?;
+            self.noted -= n.min(self.noted);
+            count += self.collect(&mut out[count..]);
+        }
+        Ok(count)
+    }
+
+    #[inline(always)]
+    fn has_ready(&mut self) -> bool {
+        !self.ring.completion().is_empty()
+    }
+
+    fn sync_file(&mut self, file: u16, data_only: bool) -> i64 {
+        sync_descriptor(self.files[usize::from(file)].file.as_raw_fd(), data_only)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+}
+
+impl IoUringEngine {
+    /// The entry of a read (`READ`) or a write.
+    #[inline(always)]
+    fn transfer<const READ: bool>(&self, request: &Request, buffer: *mut u8) -> squeue::Entry {
+        let (length, offset) = (request.length, request.offset);
+        let flags = if READ { self.read_flags } else { self.write_flags };
+        // A registered file is named by its index, and the entry carries a flag that says so.
+        let (fd, file_flag) = if self.has_fixed_files {
+            (types::Fd(i32::from(request.file)), squeue::Flags::FIXED_FILE)
+        } else {
+            (types::Fd(self.descriptors[usize::from(request.file)]), squeue::Flags::empty())
+        };
+        let entry = match (READ, self.has_fixed_buffers) {
+            (true, true) => opcode::ReadFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build(),
+            (true, false) => opcode::Read::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
+            (false, true) => opcode::WriteFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build(),
+            (false, false) => opcode::Write::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
+        };
+        entry.flags(file_flag)
+    }
+
+    /// Takes what is in the completion ring.
+    #[inline(always)]
+    fn collect(&mut self, out: &mut [Completion]) -> usize {
+        let mut count = 0;
+        let mut ring = self.ring.completion();
+        while count < out.len()
+            && let Some(entry) = ring.next()
+        {
+            let data = entry.user_data();
+            let mut result = i64::from(entry.result());
+            if data >> 63 == 1 && result == 0 {
+                result = ((data & !(1 << 63)) >> 24) as i64;
+            }
+            out[count] = Completion { slot: (data & 0xff_ffff) as u32, result };
+            count += 1;
+        }
+        count
+    }
+}

@@ -1,0 +1,124 @@
+//! `mmap`: copies to and from a mapping of the file.
+//!
+//! Always through the page cache. A sync call is `msync` over the whole mapping and then the file's
+//! own, since `msync` alone need not flush the disk's cache on every filesystem.
+//!
+//! Cannot see: an I/O error under a mapping arrives as SIGBUS and ends the process, not as a
+//! result. A file that shrinks under the run does the same. There is no short transfer.
+
+use super::{Completion, Engine, EngineError, EngineSetup, TargetFile, negative_errno, sync_descriptor, trim};
+use crate::request::Request;
+use std::os::fd::AsRawFd;
+use trueio_model::{EngineKind, OpKind};
+
+#[derive(Debug)]
+struct Mapping {
+    address: *mut u8,
+    length: usize,
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new` and nobody keeps a reference into it.
+        unsafe { libc::munmap(self.address.cast(), self.length) };
+    }
+}
+
+/// Copies to and from a mapping.
+#[derive(Debug)]
+pub struct MmapEngine {
+    mappings: Vec<Mapping>,
+    files: Vec<TargetFile>,
+    request: Request,
+    buffer: *mut u8,
+    result: Option<i64>,
+}
+
+impl MmapEngine {
+    /// Maps every file from its beginning to the end of its region.
+    ///
+    /// # Errors
+    /// If the kernel refuses a mapping.
+    pub fn new(setup: &EngineSetup<'_>) -> Result<Self, EngineError> {
+        let protection = libc::PROT_READ | if setup.writes { libc::PROT_WRITE } else { 0 };
+        let mut mappings = Vec::new();
+        for target in setup.files {
+            let length = target.end_bytes as usize;
+            // SAFETY: a new shared mapping of an open file; nothing else is replaced by it.
+            let address = unsafe {
+                libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, target.file.as_raw_fd(), 0)
+            };
+            if address == libc::MAP_FAILED {
+                return Err(EngineError::last(Self::KIND, &format!("mapping {length} bytes of `{}`", target.path)));
+            }
+            mappings.push(Mapping { address: address.cast(), length });
+        }
+        Ok(Self {
+            mappings,
+            files: setup.files.to_vec(),
+            request: Request::NONE,
+            buffer: std::ptr::null_mut(),
+            result: None,
+        })
+    }
+}
+
+impl Engine for MmapEngine {
+    const KIND: EngineKind = EngineKind::Mmap;
+    const BLOCKS: bool = true;
+    const NEEDS_ORDERED_CLOCK: bool = true;
+
+    #[inline(always)]
+    fn queue(&mut self, _slot: u32, request: &Request, buffer: *mut u8) {
+        self.request = *request;
+        self.buffer = buffer;
+    }
+
+    #[inline(always)]
+    fn submit(&mut self) -> Result<(), EngineError> {
+        let request = &self.request;
+        let mapping = &self.mappings[usize::from(request.file)];
+        let (offset, length) = (request.offset as usize, request.length as usize);
+        assert!(offset + length <= mapping.length, "the plan keeps every I/O inside the region");
+        match request.op {
+            // SAFETY: the assertion keeps the range inside the mapping; the buffer is `length` bytes
+            // by `queue`'s promise, and memory of ours never overlaps a file mapping.
+            OpKind::Read => unsafe { self.buffer.copy_from_nonoverlapping(mapping.address.add(offset), length) },
+            // SAFETY: as above; the mapping is writable, because the job writes.
+            OpKind::Write => unsafe { self.buffer.copy_to_nonoverlapping(mapping.address.add(offset), length) },
+            OpKind::Trim => {
+                let target = &self.files[usize::from(request.file)];
+                self.result = Some(trim(target.file.as_raw_fd(), target.is_block_device, request));
+                return Ok(());
+            }
+            OpKind::Sync => unreachable!("the worker makes sync calls itself"),
+        }
+        self.result = Some(i64::from(request.length));
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn reap(&mut self, _min: usize, _timeout_ns: Option<u64>, out: &mut [Completion]) -> Result<usize, EngineError> {
+        match self.result.take() {
+            Some(result) => {
+                out[0] = Completion { slot: 0, result };
+                Ok(1)
+            }
+            None => Ok(0),
+        }
+    }
+
+    #[inline(always)]
+    fn has_ready(&mut self) -> bool {
+        self.result.is_some()
+    }
+
+    fn sync_file(&mut self, file: u16, data_only: bool) -> i64 {
+        let mapping = &self.mappings[usize::from(file)];
+        // SAFETY: the whole mapping, which is ours.
+        if unsafe { libc::msync(mapping.address.cast(), mapping.length, libc::MS_SYNC) } != 0 {
+            return negative_errno();
+        }
+        sync_descriptor(self.files[usize::from(file)].file.as_raw_fd(), data_only)
+    }
+}

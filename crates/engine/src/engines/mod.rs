@@ -1,0 +1,229 @@
+//! The I/O engines: one file each, behind one small trait.
+//!
+//! | engine      | calls                                   | holds a queue | page cache, direct, RWF flags |
+//! |-------------|-----------------------------------------|---------------|-------------------------------|
+//! | `sync`      | `pread`, `pwrite`                       | no            | as opened; no flags           |
+//! | `pvsync2`   | `preadv2`, `pwritev2`                   | no            | as opened; all flags          |
+//! | `libaio`    | `io_submit`, `io_getevents`             | yes           | only direct I/O is really asynchronous |
+//! | `io_uring`  | `io_uring_enter`                        | yes           | as opened; all flags          |
+//! | `mmap`      | copies to and from a mapping, `msync`   | no            | page cache only               |
+//! | `null`      | none                                    | yes           | –                             |
+//! | `simulated` | none; time is virtual                   | yes           | –                             |
+//!
+//! An engine is handed slots: `queue` notes an I/O for a slot, `submit` hands everything noted to
+//! the kernel, `reap` returns what has completed. A blocking engine has one slot and does its I/O
+//! in `submit`. Sync calls are plain system calls on every engine (`fdatasync` through io_uring is
+//! given to a kernel thread, which costs more and orders no better); the worker makes them when
+//! nothing else is in flight.
+
+mod io_uring;
+mod libaio;
+mod mmap;
+mod null;
+mod pvsync2;
+mod simulated;
+mod sync;
+
+pub use io_uring::IoUringEngine;
+pub use libaio::LibaioEngine;
+pub use mmap::MmapEngine;
+pub use null::NullEngine;
+pub use pvsync2::Pvsync2Engine;
+pub use simulated::SimulatedEngine;
+pub use sync::SyncEngine;
+
+use crate::request::Request;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use trueio_model::{EngineKind, OpKind, UringOptions, WriteFlags};
+
+/// An open file under test.
+#[derive(Debug, Clone)]
+pub struct TargetFile {
+    /// The file, opened as the job wants it.
+    pub file: Arc<File>,
+    /// Its path, for messages.
+    pub path: String,
+    /// True for a block device: trims are `BLKDISCARD` instead of a punched hole.
+    pub is_block_device: bool,
+    /// First byte behind the region under test: what `mmap` has to map.
+    pub end_bytes: u64,
+}
+
+/// What an engine is made from.
+#[derive(Debug)]
+pub struct EngineSetup<'a> {
+    /// The job's files; [`Request::file`] is an index into it.
+    pub files: &'a [TargetFile],
+    /// Slots.
+    pub depth: u32,
+    /// All buffers, as one region: (address, bytes). Lives as long as the engine.
+    pub buffers: (*mut u8, usize),
+    /// Flags of each I/O.
+    pub flags: WriteFlags,
+    /// io_uring's choices.
+    pub uring: UringOptions,
+    /// True if the job writes: `mmap` needs a writable mapping.
+    pub writes: bool,
+}
+
+/// A completed I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// Its slot.
+    pub slot: u32,
+    /// Bytes transferred, or the negative error number.
+    pub result: i64,
+}
+
+impl Completion {
+    /// What an unused entry holds.
+    pub const NONE: Completion = Completion { slot: 0, result: 0 };
+}
+
+/// The engine itself failed (not an I/O).
+#[derive(Debug, thiserror::Error)]
+#[error("engine `{}`: {attempted} failed", engine.name())]
+pub struct EngineError {
+    /// Which engine.
+    pub engine: EngineKind,
+    /// What was attempted.
+    pub attempted: String,
+    /// Why it failed.
+    #[source]
+    pub source: io::Error,
+}
+
+impl EngineError {
+    pub(crate) fn last(engine: EngineKind, attempted: &str) -> Self {
+        Self { engine, attempted: attempted.to_owned(), source: io::Error::last_os_error() }
+    }
+}
+
+/// Performs I/O. All methods are called from the thread that made the engine.
+pub trait Engine: Sized {
+    /// Which engine it is.
+    const KIND: EngineKind;
+    /// True if `submit` returns only when the I/O is done: one slot, no moment of hand-over.
+    const BLOCKS: bool;
+    /// True if the I/O is a memory copy, which the processor may still be doing when the clock is
+    /// read.
+    const NEEDS_ORDERED_CLOCK: bool = false;
+
+    /// Notes an I/O for `slot`, which is free. `buffer` points to at least `request.length` bytes
+    /// that stay valid and unshared until the slot's completion was reaped.
+    fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8);
+
+    /// Hands over everything noted. Does not wait, unless the engine blocks.
+    ///
+    /// # Errors
+    /// Only for failures of the engine; an I/O that fails is a completion with an error number.
+    fn submit(&mut self) -> Result<(), EngineError>;
+
+    /// Collects completions, waiting until there are `min` of them or `timeout_ns` has passed
+    /// (`None`: no limit) or a signal came. Returns how many were written to `out`.
+    ///
+    /// # Errors
+    /// Only for failures of the engine.
+    fn reap(&mut self, min: usize, timeout_ns: Option<u64>, out: &mut [Completion]) -> Result<usize, EngineError>;
+
+    /// Makes a file's data (and metadata, unless `data_only`) durable; 0 or the negative error
+    /// number. Called with nothing in flight.
+    fn sync_file(&mut self, file: u16, data_only: bool) -> i64;
+
+    /// True if completions that `submit` already brought about are there to be reaped without a
+    /// system call: the moment `submit` returned is then also the moment they completed.
+    fn has_ready(&mut self) -> bool {
+        false
+    }
+
+    /// What the engine noticed while it was set up, one sentence each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Whether an engine works on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Availability {
+    /// Which.
+    pub engine: EngineKind,
+    /// Does it work.
+    pub works: bool,
+    /// Why, or why not.
+    pub reason: String,
+}
+
+/// Tries every engine on this machine, without touching a disk.
+pub fn availability() -> Vec<Availability> {
+    EngineKind::ALL
+        .into_iter()
+        .map(|engine| {
+            let (works, reason) = match engine {
+                EngineKind::Sync => (true, "pread and pwrite are always there".to_owned()),
+                EngineKind::Pvsync2 => pvsync2::probe(),
+                EngineKind::Libaio => libaio::probe(),
+                EngineKind::IoUring => io_uring::probe(),
+                EngineKind::Mmap => (true, "mmap is always there".to_owned()),
+                EngineKind::Null => (true, "does no I/O".to_owned()),
+                EngineKind::Simulated => (true, "does no I/O; its time is virtual".to_owned()),
+            };
+            Availability { engine, works, reason }
+        })
+        .collect()
+}
+
+/// File descriptors, in the order of the job's files.
+fn descriptors(files: &[TargetFile]) -> Vec<RawFd> {
+    files.iter().map(|f| f.file.as_raw_fd()).collect()
+}
+
+/// The last system call's error as a completion's result.
+fn negative_errno() -> i64 {
+    -i64::from(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
+}
+
+/// `fsync` or `fdatasync`.
+fn sync_descriptor(fd: RawFd, data_only: bool) -> i64 {
+    // SAFETY: plain calls on a descriptor that its `TargetFile` keeps open.
+    let result = unsafe { if data_only { libc::fdatasync(fd) } else { libc::fsync(fd) } };
+    if result == 0 { 0 } else { negative_errno() }
+}
+
+/// Discards a range: `BLKDISCARD` on a device, a punched hole in a file. The length, or the
+/// negative error number.
+fn trim(fd: RawFd, is_block_device: bool, request: &Request) -> i64 {
+    const BLKDISCARD: u64 = 0x1277;
+    let result = if is_block_device {
+        let range = [request.offset, u64::from(request.length)];
+        // SAFETY: BLKDISCARD reads two 64-bit words from the pointer, and they live until it returns.
+        unsafe { libc::ioctl(fd, BLKDISCARD as _, range.as_ptr()) }
+    } else {
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: a plain call on an open descriptor.
+        unsafe { libc::fallocate(fd, mode, request.offset as i64, i64::from(request.length)) }
+    };
+    if result == 0 { i64::from(request.length) } else { negative_errno() }
+}
+
+/// The RWF flags of one I/O. `RWF_DSYNC` and `RWF_ATOMIC` are for writes only.
+fn rwf(flags: WriteFlags, op: OpKind) -> i32 {
+    let mut bits = 0;
+    if flags.hipri {
+        bits |= libc::RWF_HIPRI;
+    }
+    if flags.dontcache {
+        bits |= libc::RWF_DONTCACHE;
+    }
+    if op == OpKind::Write {
+        if flags.dsync {
+            bits |= libc::RWF_DSYNC;
+        }
+        if flags.atomic {
+            bits |= libc::RWF_ATOMIC;
+        }
+    }
+    bits
+}

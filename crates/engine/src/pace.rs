@@ -1,0 +1,63 @@
+//! When a paced I/O is due.
+//!
+//! An open loop issues by the calendar, not when the last I/O came back: the i-th I/O has a moment
+//! of its own, in nanoseconds, whatever the device does. If the device stands still, the I/Os that
+//! fall due meanwhile are issued late and their latency from the intended moment says so.
+//!
+//! Poisson distances are drawn as `−ln(1 − u) / rate` in floating point and summed in nanoseconds,
+//! so that a rate of 600,000 a second is one (whole microseconds would make it 1,000,000 or 500,000).
+
+use crate::pattern::worker_seed;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use trueio_model::{Arrivals, JobPlan};
+
+/// A worker's calendar.
+#[derive(Debug)]
+pub(crate) struct Calendar {
+    rng: Xoshiro256PlusPlus,
+    is_poisson: bool,
+    /// Nanoseconds per I/O, or per byte.
+    ns_each: f64,
+    is_per_byte: bool,
+    /// The next I/O's moment, in nanoseconds since the start.
+    next_ns: f64,
+}
+
+impl Calendar {
+    /// The calendar of a worker; `None` if the job is a closed loop.
+    pub(crate) fn new(plan: &JobPlan, worker: u32) -> Option<Self> {
+        let pace = plan.pace?;
+        let (rate, is_per_byte) = match (pace.ios_per_s, pace.bytes_per_s) {
+            (Some(rate), _) => (rate, false),
+            (None, rate) => (rate?, true),
+        };
+        assert!(rate > 0.0, "the plan holds rates above 0");
+        Some(Self {
+            rng: Xoshiro256PlusPlus::seed_from_u64(worker_seed(plan, worker) ^ 0xca1e_2da5),
+            is_poisson: pace.arrivals == Arrivals::Poisson,
+            ns_each: 1e9 / rate,
+            is_per_byte,
+            next_ns: 0.0,
+        })
+    }
+
+    /// When the next I/O, of `bytes`, is due, in nanoseconds since the start; sets the one after.
+    pub(crate) fn next(&mut self, bytes: u32) -> u64 {
+        let due = self.next_ns;
+        let distance = self.ns_each * if self.is_per_byte { f64::from(bytes) } else { 1.0 };
+        let factor = if self.is_poisson { -(1.0 - self.rng.random::<f64>()).ln() } else { 1.0 };
+        self.next_ns += distance * factor;
+        due as u64
+    }
+
+    /// How many I/Os of `bytes` were due by `now_ns` and were not taken.
+    pub(crate) fn backlog(&mut self, now_ns: u64, bytes: u32) -> u64 {
+        let mut count = 0;
+        while self.next_ns < now_ns as f64 {
+            self.next(bytes);
+            count += 1;
+        }
+        count
+    }
+}

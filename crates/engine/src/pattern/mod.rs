@@ -1,0 +1,426 @@
+//! Which I/O comes next: offsets, sizes, operations, sync calls, and when it is enough.
+//!
+//! The worker asks for requests sixty-four at a time, so that an option which is switched off costs
+//! nothing per I/O: the plain case (one file, one size, nothing between the I/Os) runs through a
+//! loop without a decision, everything else through [`Generator::next_request`].
+//!
+//! The same plan, seed and worker give the same requests on every engine: nothing here depends on
+//! time or on how an I/O ended.
+
+mod distribution;
+mod permutation;
+
+use crate::request::{REQUEST_BLOCK, Request};
+use distribution::{BlockSampler, below};
+use permutation::Permutation;
+pub(crate) use permutation::mix64;
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use trueio_model::{BlockSizes, Distribution, FileSelection, JobPlan, OpKind, OpMix, Order};
+
+/// The seed of one worker of a job.
+pub(crate) fn worker_seed(plan: &JobPlan, worker: u32) -> u64 {
+    mix64(plan.seed ^ mix64(u64::from(worker)))
+}
+
+/// Produces a worker's requests, in order.
+#[derive(Debug)]
+pub struct Generator {
+    rng: Xoshiro256PlusPlus,
+    files: Vec<FileCursor>,
+    selection: FileSelection,
+    file: usize,
+    mix: OpMix,
+    sizes: [Sizes; 3],
+    /// All offsets are multiples of it: the greatest common divisor of all sizes.
+    unit: u64,
+    /// `Some(size)`: the plain case, every I/O of this size on the only file, no sync calls.
+    plain_size: Option<u32>,
+    flush: Option<FlushEvery>,
+    loop_bytes: u64,
+    left_bytes: u64,
+    left_loops: u64,
+    left_ios: u64,
+    is_endless: bool,
+}
+
+#[derive(Debug)]
+struct FlushEvery {
+    every: u64,
+    data_only: bool,
+    writes: u64,
+    /// The file written last: a sync call is for it.
+    file: u16,
+}
+
+/// Sizes of one operation, ready to be drawn.
+#[derive(Debug)]
+enum Sizes {
+    Fixed(u64),
+    Range {
+        step: u64,
+        count: u64,
+    },
+    /// (cumulative weight, size); the last weight is the sum.
+    Weighted(Vec<(u64, u64)>),
+}
+
+impl Sizes {
+    fn new(sizes: &BlockSizes) -> Self {
+        match sizes {
+            BlockSizes::Fixed(bytes) => Sizes::Fixed(*bytes),
+            BlockSizes::Range { min_bytes, max_bytes } => {
+                Sizes::Range { step: *min_bytes, count: max_bytes / min_bytes }
+            }
+            BlockSizes::Weighted(pairs) => {
+                let mut sum = 0;
+                Sizes::Weighted(
+                    pairs
+                        .iter()
+                        .map(|&(bytes, weight)| {
+                            sum += u64::from(weight);
+                            (sum, bytes)
+                        })
+                        .collect(),
+                )
+            }
+        }
+    }
+
+    fn draw(&self, rng: &mut Xoshiro256PlusPlus) -> u64 {
+        match self {
+            Sizes::Fixed(bytes) => *bytes,
+            Sizes::Range { step, count } => step * (1 + below(rng, *count)),
+            Sizes::Weighted(pairs) => {
+                let (sum, last) = pairs[pairs.len() - 1];
+                let at = below(rng, sum);
+                pairs.iter().find(|p| at < p.0).map_or(last, |p| p.1)
+            }
+        }
+    }
+
+    fn each(&self) -> Vec<u64> {
+        match self {
+            Sizes::Fixed(bytes) => vec![*bytes],
+            Sizes::Range { step, .. } => vec![*step],
+            Sizes::Weighted(pairs) => pairs.iter().map(|p| p.1).collect(),
+        }
+    }
+}
+
+/// Where the next I/O of a file goes.
+#[derive(Debug)]
+struct FileCursor {
+    offset: u64,
+    /// Whole units of the region; a rest smaller than a unit is never touched.
+    unit_count: u64,
+    seed: u64,
+    pass: u64,
+    place: Place,
+}
+
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one a file, made once; a box would cost a jump an I/O")]
+enum Place {
+    /// The next byte of reads, writes and trims, from the region's start.
+    Sequential { next: [u64; 3] },
+    /// Fixed size, every block once a pass.
+    Once { order: Permutation, ahead: [u64; REQUEST_BLOCK], at: usize, filled: usize },
+    /// Mixed sizes, every unit once a pass: a bit a unit remembers what larger blocks took.
+    Cover { order: Permutation, taken: Vec<u64>, left: u64 },
+    /// By a distribution, blocks may come again.
+    Sampled(BlockSampler),
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn op_index(op: OpKind) -> usize {
+    match op {
+        OpKind::Read => 0,
+        OpKind::Write => 1,
+        OpKind::Trim => 2,
+        OpKind::Sync => unreachable!("sync calls have no size and no place"),
+    }
+}
+
+impl Generator {
+    /// The requests of worker `worker` of a job.
+    ///
+    /// # Panics
+    /// If the plan breaks its own promises (a region smaller than a block, a size of 0).
+    pub fn new(plan: &JobPlan, worker: u32) -> Self {
+        let seed = worker_seed(plan, worker);
+        let pattern = &plan.pattern;
+        let sizes = [&pattern.read_sizes, &pattern.write_sizes, &pattern.trim_sizes].map(Sizes::new);
+        let used: Vec<usize> = match pattern.mix {
+            OpMix::Only(op) => vec![op_index(op)],
+            OpMix::ReadWrite { .. } => vec![0, 1],
+        };
+        let unit = used.iter().flat_map(|&i| sizes[i].each()).fold(0, gcd);
+        let fixed = match (&sizes[used[0]], &sizes[used[used.len() - 1]]) {
+            (Sizes::Fixed(a), Sizes::Fixed(b)) if a == b => Some(*a),
+            _ => None,
+        };
+        let files: Vec<FileCursor> = plan
+            .files
+            .iter()
+            .enumerate()
+            .map(|(i, file)| {
+                let seed = mix64(seed ^ (i as u64 + 1));
+                let unit_count = file.size_bytes / unit;
+                assert!(unit_count > 0, "the plan holds at least one block a file");
+                let place = match &pattern.order {
+                    Order::Sequential => Place::Sequential { next: [0; 3] },
+                    Order::Random { distribution: Distribution::Uniform, each_block_once: true } => {
+                        new_pass(unit_count, seed, 0, fixed.is_some())
+                    }
+                    Order::Random { distribution, .. } => {
+                        Place::Sampled(BlockSampler::new(distribution, unit_count, seed))
+                    }
+                };
+                FileCursor { offset: file.offset_bytes, unit_count, seed, pass: 0, place }
+            })
+            .collect();
+        let flush = match (plan.flush.fsync_every, plan.flush.fdatasync_every) {
+            (0, 0) => None,
+            (0, every) => Some(FlushEvery { every, data_only: true, writes: 0, file: 0 }),
+            (every, _) => Some(FlushEvery { every, data_only: false, writes: 0, file: 0 }),
+        };
+        let plain_size = fixed.filter(|_| files.len() == 1 && flush.is_none()).map(|size| size as u32);
+        Self {
+            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            files,
+            selection: plan.file_selection,
+            file: 0,
+            mix: pattern.mix,
+            sizes,
+            unit,
+            plain_size,
+            flush,
+            loop_bytes: plan.limits.io_bytes,
+            left_bytes: plan.limits.io_bytes,
+            left_loops: plan.limits.loops,
+            left_ios: plan.limits.io_count.unwrap_or(u64::MAX),
+            is_endless: plan.limits.is_time_based,
+        }
+    }
+
+    /// Writes the next requests to `out`; returns how many. 0: the job has done all it should.
+    pub fn refill(&mut self, out: &mut [Request; REQUEST_BLOCK]) -> usize {
+        match self.plain_size {
+            Some(size) => self.refill_plain(size, out),
+            None => {
+                for (filled, slot) in out.iter_mut().enumerate() {
+                    match self.next_request() {
+                        Some(request) => *slot = request,
+                        None => return filled,
+                    }
+                }
+                REQUEST_BLOCK
+            }
+        }
+    }
+
+    /// How many more I/Os of `size` the limits allow, up to a block of requests.
+    fn allowance(&mut self, size: u64) -> usize {
+        let mut allowed = self.left_ios.min(REQUEST_BLOCK as u64);
+        if !self.is_endless {
+            if self.left_bytes < size && self.left_loops > 1 {
+                self.left_loops -= 1;
+                self.left_bytes = self.loop_bytes;
+            }
+            allowed = allowed.min(self.left_bytes / size);
+        }
+        allowed as usize
+    }
+
+    fn take(&mut self, count: u64, bytes: u64) {
+        self.left_ios -= count;
+        if !self.is_endless {
+            self.left_bytes = self.left_bytes.saturating_sub(bytes);
+        }
+    }
+
+    fn refill_plain(&mut self, size: u32, out: &mut [Request; REQUEST_BLOCK]) -> usize {
+        let count = self.allowance(u64::from(size));
+        if count == 0 {
+            return 0;
+        }
+        let mix = self.mix;
+        for slot in &mut out[..count] {
+            let op = match mix {
+                OpMix::Only(op) => op,
+                OpMix::ReadWrite { read_percent } => draw_op(&mut self.rng, read_percent),
+            };
+            *slot = Request { offset: 0, length: size, file: 0, op, data_only: false };
+        }
+        let file = &mut self.files[0];
+        let (base, unit) = (file.offset, self.unit);
+        let filled = match &mut file.place {
+            Place::Once { order, .. } => {
+                let mut blocks = [0; REQUEST_BLOCK];
+                let mut filled = order.fill(&mut blocks[..count]);
+                if filled == 0 {
+                    file.next_pass(true);
+                    let Place::Once { order, .. } = &mut file.place else { unreachable!("a pass keeps its kind") };
+                    filled = order.fill(&mut blocks[..count]);
+                }
+                for (slot, block) in out.iter_mut().zip(&blocks[..filled]) {
+                    slot.offset = base + block * unit;
+                }
+                filled
+            }
+            Place::Sampled(BlockSampler::Uniform { count: blocks }) => {
+                for slot in &mut out[..count] {
+                    slot.offset = base + below(&mut self.rng, *blocks) * unit;
+                }
+                count
+            }
+            Place::Sampled(sampler) => {
+                for slot in &mut out[..count] {
+                    slot.offset = base + sampler.sample(&mut self.rng) * unit;
+                }
+                count
+            }
+            Place::Sequential { next } => {
+                let end = file.unit_count * unit;
+                for slot in &mut out[..count] {
+                    let next = &mut next[op_index(slot.op)];
+                    if *next + unit > end {
+                        *next = 0;
+                    }
+                    slot.offset = base + *next;
+                    *next += unit;
+                }
+                count
+            }
+            Place::Cover { .. } => unreachable!("one size needs no map"),
+        };
+        self.take(filled as u64, filled as u64 * u64::from(size));
+        filled
+    }
+
+    /// The general case: any number of files, sizes, and sync calls in between.
+    fn next_request(&mut self) -> Option<Request> {
+        if let Some(flush) = &mut self.flush
+            && flush.writes == flush.every
+        {
+            flush.writes = 0;
+            return Some(Request { op: OpKind::Sync, file: flush.file, data_only: flush.data_only, ..Request::NONE });
+        }
+        let op = match self.mix {
+            OpMix::Only(op) => op,
+            OpMix::ReadWrite { read_percent } => draw_op(&mut self.rng, read_percent),
+        };
+        let wanted = self.sizes[op_index(op)].draw(&mut self.rng);
+        if self.allowance(self.unit.min(wanted)) == 0 {
+            return None;
+        }
+        if self.selection == FileSelection::Random {
+            self.file = below(&mut self.rng, self.files.len() as u64) as usize;
+        }
+        let unit = self.unit;
+        let file_index = self.file;
+        let file = &mut self.files[file_index];
+        let (offset, length, is_pass_over) = file.place_next(op, wanted, unit, &mut self.rng);
+        match self.selection {
+            FileSelection::RoundRobin => self.file = (file_index + 1) % self.files.len(),
+            FileSelection::Sequential if is_pass_over => self.file = (file_index + 1) % self.files.len(),
+            FileSelection::Sequential | FileSelection::Random => {}
+        }
+        self.take(1, length);
+        if let Some(flush) = &mut self.flush
+            && op == OpKind::Write
+        {
+            flush.writes += 1;
+            flush.file = file_index as u16;
+        }
+        Some(Request { offset, length: length as u32, file: file_index as u16, op, data_only: false })
+    }
+}
+
+#[inline(always)]
+fn draw_op(rng: &mut Xoshiro256PlusPlus, read_percent: u8) -> OpKind {
+    if below(rng, 100) < u64::from(read_percent) { OpKind::Read } else { OpKind::Write }
+}
+
+fn new_pass(unit_count: u64, seed: u64, pass: u64, is_fixed: bool) -> Place {
+    let order = Permutation::new(unit_count, mix64(seed ^ mix64(pass)));
+    if is_fixed {
+        Place::Once { order, ahead: [0; REQUEST_BLOCK], at: 0, filled: 0 }
+    } else {
+        Place::Cover { order, taken: vec![0; unit_count.div_ceil(64) as usize], left: unit_count }
+    }
+}
+
+impl FileCursor {
+    fn next_pass(&mut self, is_fixed: bool) {
+        self.pass += 1;
+        self.place = new_pass(self.unit_count, self.seed, self.pass, is_fixed);
+    }
+
+    /// Offset and length of the next I/O, and whether it was the last one of a pass.
+    fn place_next(&mut self, op: OpKind, wanted: u64, unit: u64, rng: &mut Xoshiro256PlusPlus) -> (u64, u64, bool) {
+        let end = self.unit_count * unit;
+        let wanted = wanted.min(end);
+        match &mut self.place {
+            Place::Sequential { next } => {
+                let next = &mut next[op_index(op)];
+                if *next + wanted > end {
+                    *next = 0;
+                }
+                let offset = *next;
+                *next += wanted;
+                (self.offset + offset, wanted, *next + wanted > end)
+            }
+            Place::Sampled(sampler) => {
+                let block = sampler.sample(rng).min((end - wanted) / unit);
+                (self.offset + block * unit, wanted, false)
+            }
+            Place::Once { order, ahead, at, filled } => {
+                if *at == *filled {
+                    *filled = order.fill(ahead);
+                    *at = 0;
+                    if *filled == 0 {
+                        self.next_pass(true);
+                        return self.place_next(op, wanted, unit, rng);
+                    }
+                }
+                let block = ahead[*at];
+                *at += 1;
+                let is_over = *at == *filled && order.is_over();
+                (self.offset + block * unit, unit, is_over)
+            }
+            Place::Cover { order, taken, left } => {
+                if *left == 0 {
+                    self.next_pass(false);
+                    return self.place_next(op, wanted, unit, rng);
+                }
+                let is_free = |taken: &[u64], block: u64| {
+                    block < self.unit_count && taken[(block / 64) as usize] & (1 << (block % 64)) == 0
+                };
+                let mut one = [0];
+                let first = loop {
+                    let n = order.fill(&mut one);
+                    assert!(n == 1, "a unit is left, so the order has not ended");
+                    if is_free(taken, one[0]) {
+                        break one[0];
+                    }
+                };
+                // As large as was drawn, or as the hole between earlier blocks allows.
+                let mut units = 0;
+                while units < wanted / unit && is_free(taken, first + units) {
+                    taken[((first + units) / 64) as usize] |= 1 << ((first + units) % 64);
+                    units += 1;
+                }
+                *left -= units;
+                (self.offset + first * unit, units * unit, *left == 0)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! What the generator promises, on plans small enough to see.

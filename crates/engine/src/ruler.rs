@@ -1,0 +1,120 @@
+//! The ruler's own marks: what measuring costs on this machine, measured before anything else.
+
+use crate::clock::{AnyClock, Clock};
+use crate::{Progress, Start, WorkerContext, run_worker};
+use std::sync::atomic::AtomicBool;
+use trueio_model::{
+    BlockSizes, Content, ContentKind, DirectPolicy, Distribution, EngineKind, FilePlan, FileSelection, Flush, JobPlan,
+    Limits, OpKind, OpMix, Order, Pattern, Prepare, Queue, Ruler, SyncMode, UringOptions, WriteFlags,
+};
+
+/// I/Os of the `null` run: at 30 ns each about 6 ms.
+const NULL_IOS: u64 = 200_000;
+
+/// Measures clock and loop; takes about 10 ms.
+pub fn measure_ruler(clock: AnyClock) -> Ruler {
+    let (clock_cost_ns, clock_resolution_ns) = match clock {
+        AnyClock::Tsc(clock) => clock_marks(&clock),
+        AnyClock::Monotonic(clock) => clock_marks(&clock),
+    };
+    let plan = null_plan();
+    let start = Start::new();
+    start.open();
+    let context = WorkerContext {
+        plan: &plan,
+        worker: 0,
+        files: &[],
+        stop: &AtomicBool::new(false),
+        start: &start,
+        progress: &Progress::default(),
+        clock,
+    };
+    let before = process_cpu_ns();
+    let report = run_worker(&context);
+    let spent = process_cpu_ns() - before;
+    let reads = &report.ops[0].latency.total;
+    Ruler {
+        clock: clock.name().to_owned(),
+        clock_cost_ns,
+        clock_resolution_ns,
+        null_cpu_ns_per_io: spent as f64 / NULL_IOS as f64,
+        null_latency_ns_p50: reads.value_at_rank(reads.count().div_ceil(2)).unwrap_or(0),
+    }
+}
+
+/// CPU time of the calling thread, from its own clock: finer than getrusage.
+fn process_cpu_ns() -> u64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// (cost of a reading, smallest step), in nanoseconds.
+fn clock_marks<C: Clock>(clock: &C) -> (f64, f64) {
+    const READINGS: u64 = 20_000;
+    let first = clock.now();
+    let mut last = first;
+    let mut step = u64::MAX;
+    for _ in 0..READINGS {
+        let now = clock.now();
+        if now > last {
+            step = step.min(now - last);
+        }
+        last = now;
+    }
+    // A step is a difference of ticks; in nanoseconds with a fraction, since it may be below one.
+    let ns_per_tick = clock.to_ns(1 << 20) as f64 / f64::from(1u32 << 20);
+    let cost = (last - first) as f64 * ns_per_tick / READINGS as f64;
+    (cost, if step == u64::MAX { cost } else { step as f64 * ns_per_tick })
+}
+
+/// 4 KiB random reads at depth 1, every block once, over 256 MiB of nothing.
+fn null_plan() -> JobPlan {
+    JobPlan {
+        name: "ruler".to_owned(),
+        phase: 0,
+        engine: EngineKind::Null,
+        workers: 1,
+        files: vec![FilePlan {
+            path: String::new(),
+            prepare: Prepare::Nothing,
+            remove_after: false,
+            offset_bytes: 0,
+            size_bytes: 256 << 20,
+        }],
+        file_selection: FileSelection::RoundRobin,
+        pattern: Pattern {
+            mix: OpMix::Only(OpKind::Read),
+            order: Order::Random { distribution: Distribution::Uniform, each_block_once: true },
+            read_sizes: BlockSizes::Fixed(4096),
+            write_sizes: BlockSizes::Fixed(4096),
+            trim_sizes: BlockSizes::Fixed(4096),
+        },
+        queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0 },
+        limits: Limits {
+            io_bytes: u64::MAX,
+            loops: 1,
+            io_count: Some(NULL_IOS),
+            runtime_ns: None,
+            is_time_based: true,
+            ramp_ns: 0,
+            start_delay_ns: 0,
+        },
+        direct: DirectPolicy::Off,
+        sync: SyncMode::None,
+        write_flags: WriteFlags::default(),
+        flush: Flush::default(),
+        pace: None,
+        think: None,
+        content: Content { kind: ContentKind::Random, compressible_percent: 0, duplicate_percent: 0, refill: false },
+        verify: None,
+        uring: UringOptions { registered_buffers: false, registered_files: false, sqpoll: false, iopoll: false },
+        simulated: None,
+        cpus: Vec::new(),
+        nice: None,
+        invalidate: false,
+        seed: 1,
+        buffer_alignment_bytes: 4096,
+        continue_on_error: false,
+        values: Vec::new(),
+    }
+}

@@ -1,0 +1,164 @@
+//! Proof that a block read back is the block that was written.
+//!
+//! Every written block begins with a header that names what it is and where it belongs, and a
+//! checksum over the rest:
+//!
+//! | bytes  | field      | meaning                                                            |
+//! |--------|------------|--------------------------------------------------------------------|
+//! |  0..8  | `magic`    | `b"TRUEIO\0\x01"`; the last byte is the version                    |
+//! |  8..16 | `run`      | the job's seed and worker, mixed: whose write it was               |
+//! | 16..24 | `offset`   | where the block was meant to go, in bytes                          |
+//! | 24..32 | `sequence` | the write's number within its worker, from 1                       |
+//! | 32..36 | `length`   | the block's length, in bytes                                       |
+//! | 36..40 | `kind`     | 1: CRC-32C, 2: XXH3 (64 bits)                                      |
+//! | 40..48 | `checksum` | over bytes 0..40 and 48..length                                    |
+//!
+//! Little-endian. A wrong place shows by `offset`, an old write by `sequence`, a foreign one by
+//! `run`, torn or rotten data by the checksum.
+
+use crate::request::Request;
+use trueio_model::{Checksum, VerifyFailure};
+
+/// Bytes of the header; the smallest block that can be verified.
+pub const BLOCK_HEADER_BYTES: usize = 48;
+
+const MAGIC: [u8; 8] = *b"TRUEIO\0\x01";
+
+/// The header of a verified block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockHeader {
+    /// Whose write it was; 0 when comparing: anybody's.
+    pub run: u64,
+    /// Where it was meant to go, in bytes.
+    pub offset: u64,
+    /// The write's number, from 1.
+    pub sequence: u64,
+    /// The block's length, in bytes.
+    pub length: u32,
+    /// The checksum's kind.
+    pub checksum: Checksum,
+}
+
+fn word(block: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(block[at..at + 8].try_into().expect("eight bytes"))
+}
+
+fn digest(block: &[u8], kind: Checksum) -> u64 {
+    match kind {
+        Checksum::Crc32c => {
+            u64::from(crc32c::crc32c_append(crc32c::crc32c(&block[..40]), &block[BLOCK_HEADER_BYTES..]))
+        }
+        Checksum::Xxhash => {
+            let mut hash = xxhash_rust::xxh3::Xxh3::new();
+            hash.update(&block[..40]);
+            hash.update(&block[BLOCK_HEADER_BYTES..]);
+            hash.digest()
+        }
+    }
+}
+
+impl BlockHeader {
+    /// Writes the header, and the checksum over what the block holds, into `block`.
+    ///
+    /// # Panics
+    /// If the block is shorter than [`BLOCK_HEADER_BYTES`]; the plan refuses that.
+    pub fn seal(&self, block: &mut [u8]) {
+        assert!(block.len() >= BLOCK_HEADER_BYTES && block.len() == self.length as usize);
+        block[..8].copy_from_slice(&MAGIC);
+        block[8..16].copy_from_slice(&self.run.to_le_bytes());
+        block[16..24].copy_from_slice(&self.offset.to_le_bytes());
+        block[24..32].copy_from_slice(&self.sequence.to_le_bytes());
+        block[32..36].copy_from_slice(&self.length.to_le_bytes());
+        let kind: u32 = match self.checksum {
+            Checksum::Crc32c => 1,
+            Checksum::Xxhash => 2,
+        };
+        block[36..40].copy_from_slice(&kind.to_le_bytes());
+        let sum = digest(block, self.checksum);
+        block[40..48].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// Compares a block that was read with what should stand there. The sequence must be at least
+    /// this one's: a later write to the same place is as good.
+    ///
+    /// # Errors
+    /// (what was expected, what was found), in words, for the first thing that is wrong.
+    pub fn compare(&self, block: &[u8]) -> Result<(), (String, String)> {
+        if block.len() != self.length as usize {
+            return Err((format!("a block of {} bytes", self.length), format!("{} bytes", block.len())));
+        }
+        if block[..8] != MAGIC {
+            let found = if block.iter().all(|&b| b == 0) {
+                "zeros only: the write never arrived, or was lost".to_owned()
+            } else {
+                format!("no trueio header; the block begins {:02x?}", &block[..16.min(block.len())])
+            };
+            return Err((format!("the header of write {} to offset {}", self.sequence, self.offset), found));
+        }
+        let (run, offset, sequence) = (word(block, 8), word(block, 16), word(block, 24));
+        let length = word(block, 32) as u32;
+        if self.run != 0 && run != self.run {
+            return Err((
+                format!("a write of this worker (run {:016x})", self.run),
+                format!("a write of run {run:016x}, number {sequence}, meant for offset {offset}"),
+            ));
+        }
+        if offset != self.offset {
+            return Err((
+                format!("the block of offset {}", self.offset),
+                format!("the block of offset {offset} (write {sequence}): it was written or read at the wrong place"),
+            ));
+        }
+        if sequence < self.sequence {
+            return Err((
+                format!("write {} or a later one", self.sequence),
+                format!("write {sequence}: an older block, the later write was lost"),
+            ));
+        }
+        if length != self.length {
+            return Err((format!("a block of {} bytes", self.length), format!("a header that says {length} bytes")));
+        }
+        let (stored, computed) = (word(block, 40), digest(block, self.checksum));
+        if stored != computed {
+            return Err((
+                format!("checksum {stored:016x}, as the header of write {sequence} says"),
+                format!("checksum {computed:016x}: the block's bytes are not those that were written"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A failure as the record keeps it.
+pub(crate) fn failure(path: &str, request: &Request, (expected, found): (String, String)) -> VerifyFailure {
+    VerifyFailure { path: path.to_owned(), offset: request.offset, length: u64::from(request.length), expected, found }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sealed(kind: Checksum) -> (BlockHeader, Vec<u8>) {
+        let header = BlockHeader { run: 7, offset: 8192, sequence: 3, length: 4096, checksum: kind };
+        let mut block: Vec<u8> = (0..4096u32).map(|i| i as u8).collect();
+        header.seal(&mut block);
+        (header, block)
+    }
+
+    #[test]
+    fn an_honest_block_passes_and_each_lie_is_named() {
+        for kind in [Checksum::Crc32c, Checksum::Xxhash] {
+            let (header, block) = sealed(kind);
+            assert_eq!(header.compare(&block), Ok(()));
+            let mut rotten = block.clone();
+            rotten[4095] ^= 1;
+            assert!(header.compare(&rotten).unwrap_err().1.contains("not those that were written"));
+            assert!(header.compare(&vec![0; 4096]).unwrap_err().1.contains("never arrived"));
+            assert!(BlockHeader { offset: 0, ..header }.compare(&block).unwrap_err().1.contains("wrong place"));
+            assert!(BlockHeader { sequence: 4, ..header }.compare(&block).unwrap_err().1.contains("older block"));
+            assert_eq!(BlockHeader { sequence: 2, ..header }.compare(&block), Ok(()));
+            assert!(BlockHeader { run: 8, ..header }.compare(&block).is_err());
+            assert!(header.compare(&block[..512]).is_err());
+        }
+    }
+}

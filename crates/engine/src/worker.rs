@@ -1,0 +1,970 @@
+//! The loop.
+//!
+//! One thread of a job: takes requests, hands them to the engine, reads the clock, counts.
+//!
+//! Where time stamps are shared: one reading just before a submission serves all I/Os of that
+//! submission, one just after it serves their hand-over, and one after each collection serves all
+//! completions of that collection. If completions are already there when the submission returns,
+//! the reading after it is theirs too. So a latency contains the time its neighbours in the same
+//! batch took to be handed over; how large batches may grow is therefore bound by the latency itself
+//! ([`adapted_batch`]), unless the job asks for a size.
+//!
+//! Nothing here allocates once the loop runs: slots, buffers, histograms and request blocks are
+//! made before. Failures take the cold path.
+
+use crate::clock::{AnyClock, Clock, VirtualClock, choose_clock};
+use crate::content::ContentSource;
+use crate::engines::{
+    Completion, Engine, EngineError, EngineSetup, IoUringEngine, LibaioEngine, MmapEngine, NullEngine, Pvsync2Engine,
+    SimulatedEngine, SyncEngine, TargetFile,
+};
+use crate::pace::Calendar;
+use crate::pattern::{Generator, mix64, worker_seed};
+use crate::recorder::{Progress, Recorder, WorkerReport};
+use crate::request::{REQUEST_BLOCK, Request};
+use crate::verify::{self, BlockHeader};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex};
+use trueio_direct::BufferPool;
+use trueio_model::{BlockSizes, CpuTime, EngineKind, Histogram, IoFailure, JobPlan, OpKind, OpMix, VerifyFailure};
+
+/// Length of a series row and of a progress update.
+const INTERVAL_NS: u64 = 100_000_000;
+/// Before a paced I/O is due the worker polls for this long instead of sleeping: timers are late.
+const POLL_BEFORE_DUE_NS: u64 = 60_000;
+/// Failures of different kinds that are kept; every failure is counted.
+const FAILURES_MAX: usize = 16;
+/// The largest batch that a job which did not ask for one is given.
+const ADAPTED_BATCH_MAX: u32 = 8;
+
+/// Lets all workers of a phase begin together, after the last of them is ready.
+#[derive(Debug, Default)]
+pub struct Start {
+    state: Mutex<StartState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct StartState {
+    ready: u32,
+    is_open: bool,
+}
+
+impl Start {
+    /// A start that nobody has reached yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A worker is ready; returns when the start is opened.
+    fn reached(&self) {
+        let mut state = self.state.lock().expect("no worker panics while holding the start");
+        state.ready += 1;
+        self.changed.notify_all();
+        while !state.is_open {
+            state = self.changed.wait(state).expect("no worker panics while holding the start");
+        }
+    }
+
+    /// Waits until `workers` are ready (or have failed to become so).
+    pub fn wait_for(&self, workers: u32) {
+        let mut state = self.state.lock().expect("no worker panics while holding the start");
+        while state.ready < workers {
+            state = self.changed.wait(state).expect("no worker panics while holding the start");
+        }
+    }
+
+    /// Lets everybody go.
+    pub fn open(&self) {
+        self.state.lock().expect("no worker panics while holding the start").is_open = true;
+        self.changed.notify_all();
+    }
+}
+
+/// What a worker is given beside its plan.
+#[derive(Debug)]
+pub struct WorkerContext<'a> {
+    /// The job.
+    pub plan: &'a JobPlan,
+    /// Which of the job's workers, from 0.
+    pub worker: u32,
+    /// The job's files, opened; empty for engines that touch none.
+    pub files: &'a [TargetFile],
+    /// Set by whoever wants the run to end early.
+    pub stop: &'a AtomicBool,
+    /// The phase's start.
+    pub start: &'a Start,
+    /// Where live figures go.
+    pub progress: &'a Progress,
+    /// The clock, made once for the run.
+    pub clock: AnyClock,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    request: Request,
+    /// Clock readings: just before and just after the hand-over.
+    issued: u64,
+    handed: u64,
+    /// When it was due (paced jobs).
+    due: u64,
+    /// When the slot became free (paced jobs).
+    freed: u64,
+}
+
+/// Runs one worker to its end, on the engine and clock that the plan names. Blocks until the
+/// phase's start is opened.
+pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
+    match prepared(context) {
+        Ok(report) => report,
+        Err(error) => {
+            // Nobody waits for a worker that could not be made.
+            context.start.reached();
+            failed_report(error)
+        }
+    }
+}
+
+fn failed_report(error: String) -> WorkerReport {
+    WorkerReport {
+        ops: Vec::new(),
+        series: Vec::new(),
+        elapsed_ns: 0,
+        pacing_lateness: Histogram::new(),
+        backlog_count: 0,
+        cpu: CpuTime::default(),
+        failures: Vec::new(),
+        verify_failures: Vec::new(),
+        verified_block_count: 0,
+        verify_failure_count: 0,
+        engine_notes: Vec::new(),
+        fatal: Some(error),
+        was_stopped: false,
+    }
+}
+
+/// An error and its causes in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
+    let plan = context.plan;
+    apply_scheduling(plan, context.worker)?;
+    let pattern = &plan.pattern;
+    let largest = |sizes: &BlockSizes| sizes.max_bytes();
+    let size = match pattern.mix {
+        OpMix::Only(OpKind::Read) => largest(&pattern.read_sizes),
+        OpMix::Only(OpKind::Write) => largest(&pattern.write_sizes),
+        // A trim has no data; one page keeps the arithmetic the same.
+        OpMix::Only(OpKind::Trim | OpKind::Sync) => 4096,
+        OpMix::ReadWrite { .. } => largest(&pattern.read_sizes).max(largest(&pattern.write_sizes)),
+    };
+    let pool = BufferPool::new(plan.queue.depth as usize, size as usize, plan.buffer_alignment_bytes as usize)
+        .map_err(|e| format!("buffers for {} I/Os of {size} bytes: {}", plan.queue.depth, chain(&e)))?;
+    let setup = EngineSetup {
+        files: context.files,
+        depth: plan.queue.depth,
+        buffers: pool.region(),
+        flags: plan.write_flags,
+        uring: plan.uring,
+        writes: !matches!(pattern.mix, OpMix::Only(OpKind::Read)),
+    };
+    let error = |e: EngineError| chain(&e);
+    match plan.engine {
+        // One at a time, as fio's null engine: an I/O that is done when it is handed over.
+        EngineKind::Null if plan.queue.depth == 1 => on_real_clock(context, NullEngine::<true>::new(&setup), pool),
+        EngineKind::Null => on_real_clock(context, NullEngine::<false>::new(&setup), pool),
+        EngineKind::Sync => on_real_clock(context, SyncEngine::new(&setup), pool),
+        EngineKind::Pvsync2 => on_real_clock(context, Pvsync2Engine::new(&setup), pool),
+        EngineKind::Mmap => on_real_clock(context, MmapEngine::new(&setup).map_err(error)?, pool),
+        EngineKind::Libaio => on_real_clock(context, LibaioEngine::new(&setup).map_err(error)?, pool),
+        EngineKind::IoUring => on_real_clock(context, IoUringEngine::new(&setup).map_err(error)?, pool),
+        EngineKind::Simulated => {
+            let device = plan.simulated.as_ref().ok_or("engine `simulated` needs a device model")?;
+            let clock = VirtualClock::default();
+            Ok(Worker::new(context, SimulatedEngine::new(&setup, device, clock.clone()), clock, pool).run())
+        }
+    }
+}
+
+fn on_real_clock<E: Engine>(context: &WorkerContext<'_>, engine: E, pool: BufferPool) -> Result<WorkerReport, String> {
+    Ok(match context.clock {
+        AnyClock::Tsc(clock) => Worker::new(context, engine, clock, pool).run(),
+        AnyClock::Monotonic(clock) => Worker::new(context, engine, clock, pool).run(),
+    })
+}
+
+/// Pins and renices the calling thread.
+fn apply_scheduling(plan: &JobPlan, worker: u32) -> Result<(), String> {
+    if !plan.cpus.is_empty() {
+        let cpu = plan.cpus[worker as usize % plan.cpus.len()];
+        let mut set = rustix::thread::CpuSet::new();
+        set.set(cpu as usize);
+        rustix::thread::sched_setaffinity(None, &set)
+            .map_err(|e| format!("pinning a worker to processor {cpu}: {e}"))?;
+    }
+    if let Some(nice) = plan.nice {
+        // SAFETY: a plain call; 0 names the calling thread.
+        if unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } != 0 {
+            return Err(format!("setting the nice value {nice}: {}", io::Error::last_os_error()));
+        }
+    }
+    if plan.pace.is_some() || plan.think.is_some() {
+        // Timers of this thread fire as exactly as the kernel can.
+        // SAFETY: a plain call with integer arguments.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    }
+    Ok(())
+}
+
+/// CPU time of the calling thread.
+fn thread_cpu() -> CpuTime {
+    // SAFETY: the kernel fills the structure that is handed to it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
+        usage
+    };
+    let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
+    CpuTime { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
+}
+
+/// How many I/Os one submission may carry so that the first does not wait noticeably for the last:
+/// handing over the batch may take 2 % of the median latency.
+///
+/// With I/Os that complete inside the submission (page cache) that is one, and each latency is its
+/// own; with a device of 100 µs and a hand-over of 0.5 µs it is four.
+fn adapted_batch(latency_ns_p50: u64, submit_ns_per_io: u64) -> u32 {
+    ((latency_ns_p50 / 50 / submit_ns_per_io.max(1)) as u32).clamp(1, ADAPTED_BATCH_MAX)
+}
+
+/// One thread of a job, on one engine and one clock.
+#[derive(Debug)]
+pub struct Worker<'a, E, C> {
+    context: &'a WorkerContext<'a>,
+    engine: E,
+    clock: C,
+    pool: BufferPool,
+    generator: Generator,
+    content: ContentSource,
+    writes_need_data: bool,
+    has_work_per_io: bool,
+    calendar: Option<Calendar>,
+    recorder: Recorder,
+    slots: Box<[Slot]>,
+    free: Box<[u32]>,
+    free_count: usize,
+    /// The slots queued since the last submission.
+    queued: Box<[u32]>,
+    completions: Box<[Completion]>,
+    block: [Request; REQUEST_BLOCK],
+    block_at: usize,
+    block_end: usize,
+    batch: usize,
+    is_batch_adapted: bool,
+    single_op: Option<OpKind>,
+    write_sequence: u64,
+    /// Requests taken from the generator: what a verify pass replays.
+    issued: u64,
+    /// The due time of the request at `block_at`, once the calendar was asked for it.
+    pending_due: Option<u64>,
+    thought_at: u64,
+    not_before: u64,
+    started: u64,
+    measured_from: u64,
+    row_from: u64,
+    deadline: u64,
+    next_event: u64,
+    is_ramping: bool,
+    is_done: bool,
+    was_stopped: bool,
+    submit_ns: u64,
+    submit_count: u64,
+    cpu_from: CpuTime,
+    failures: Vec<IoFailure>,
+    fatal: Option<String>,
+    verify_failures: Vec<VerifyFailure>,
+    verified_block_count: u64,
+    verify_failure_count: u64,
+}
+
+impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
+    /// A worker that is ready to run. The engine was made over `pool`'s region.
+    pub fn new(context: &'a WorkerContext<'a>, engine: E, clock: C, mut pool: BufferPool) -> Self {
+        let plan = context.plan;
+        let depth = plan.queue.depth as usize;
+        assert!(depth > 0 && (!E::BLOCKS || depth == 1), "the plan gives blocking engines one slot");
+        let mut content = ContentSource::new(plan.content, worker_seed(plan, context.worker));
+        let (mut ops, single_op) = match plan.pattern.mix {
+            OpMix::Only(op) => (vec![op], Some(op)),
+            OpMix::ReadWrite { .. } => (vec![OpKind::Read, OpKind::Write], None),
+        };
+        if ops.contains(&OpKind::Write) {
+            (0..depth).for_each(|i| content.fill_initial(pool.slice_mut(i)));
+        }
+        if plan.flush.fsync_every > 0 || plan.flush.fdatasync_every > 0 || plan.flush.end_fsync {
+            ops.push(OpKind::Sync);
+        }
+        let is_batch_adapted = plan.queue.submit_batch.is_none();
+        let batch = plan.queue.submit_batch.unwrap_or(1).clamp(1, plan.queue.depth) as usize;
+        let slot = Slot { request: Request::NONE, issued: 0, handed: 0, due: 0, freed: 0 };
+        let complete_max = match plan.queue.complete_max {
+            0 => depth,
+            most => (most as usize).min(depth),
+        };
+        Self {
+            context,
+            engine,
+            clock,
+            pool,
+            generator: Generator::new(plan, context.worker),
+            content,
+            writes_need_data: E::KIND.touches_files() || plan.content.refill,
+            has_work_per_io: plan.pace.is_some() || plan.verify.is_some(),
+            calendar: Calendar::new(plan, context.worker),
+            recorder: Recorder::new(&ops, plan.pace.is_some()),
+            slots: vec![slot; depth].into(),
+            free: (0..depth as u32).rev().collect(),
+            free_count: depth,
+            queued: vec![0; depth].into(),
+            completions: vec![Completion::NONE; complete_max].into(),
+            block: [Request::NONE; REQUEST_BLOCK],
+            block_at: 0,
+            block_end: 0,
+            batch,
+            is_batch_adapted,
+            single_op,
+            write_sequence: 0,
+            issued: 0,
+            pending_due: None,
+            thought_at: 0,
+            not_before: 0,
+            started: 0,
+            measured_from: 0,
+            row_from: 0,
+            deadline: u64::MAX,
+            next_event: 0,
+            is_ramping: false,
+            is_done: false,
+            was_stopped: false,
+            submit_ns: 0,
+            submit_count: 0,
+            cpu_from: CpuTime::default(),
+            failures: Vec::with_capacity(FAILURES_MAX),
+            fatal: None,
+            verify_failures: Vec::new(),
+            verified_block_count: 0,
+            verify_failure_count: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn in_flight(&self) -> usize {
+        self.slots.len() - self.free_count
+    }
+
+    /// The present after an I/O that may have been a memory copy.
+    #[inline(always)]
+    fn now_after(&self) -> u64 {
+        if E::NEEDS_ORDERED_CLOCK { self.clock.now_ordered() } else { self.clock.now() }
+    }
+
+    /// Waits for the start, does everything, and reports.
+    pub fn run(mut self) -> WorkerReport {
+        self.context.start.reached();
+        let limits = &self.context.plan.limits;
+        self.started = self.clock.now();
+        if limits.start_delay_ns > 0 {
+            self.started = self.clock.wait_until(self.started + self.clock.to_ticks(limits.start_delay_ns));
+        }
+        self.not_before = self.started;
+        self.measured_from = self.started + self.clock.to_ticks(limits.ramp_ns);
+        self.is_ramping = limits.ramp_ns > 0;
+        if let Some(runtime_ns) = limits.runtime_ns {
+            self.deadline = self.measured_from + self.clock.to_ticks(runtime_ns);
+        }
+        self.row_from = self.measured_from;
+        self.next_event = if self.is_ramping { self.measured_from } else { self.next_boundary().min(self.deadline) };
+        self.cpu_from = thread_cpu();
+        let mut last = self.measured_from;
+        let result = self.issue_all(&mut last);
+        if let Err(error) = result {
+            self.fatal.get_or_insert(chain(&error));
+        }
+        self.finish(last)
+    }
+
+    /// The loop itself. `last` becomes the moment of the last completion.
+    fn issue_all(&mut self, last: &mut u64) -> Result<(), EngineError> {
+        let is_timed = self.calendar.is_some() || self.context.plan.think.is_some();
+        let complete_min = self.context.plan.queue.complete_min.max(1) as usize;
+        loop {
+            if self.context.stop.load(Relaxed) {
+                self.is_done = true;
+                self.was_stopped = true;
+            }
+            let mut queued = 0;
+            let mut wait = if self.is_done { Wait::Everything } else { Wait::No };
+            if !self.is_done {
+                while queued < self.batch && self.free_count > 0 {
+                    if self.block_at == self.block_end {
+                        self.block_end = self.generator.refill(&mut self.block);
+                        self.block_at = 0;
+                        if self.block_end == 0 {
+                            self.is_done = true;
+                            wait = Wait::Everything;
+                            break;
+                        }
+                    }
+                    let request = self.block[self.block_at];
+                    if request.op == OpKind::Sync {
+                        if queued > 0 || self.in_flight() > 0 {
+                            wait = Wait::Everything;
+                            break;
+                        }
+                        self.block_at += 1;
+                        self.issued += 1;
+                        *last = self.sync_now(&request);
+                        if self.is_done {
+                            break;
+                        }
+                        continue;
+                    }
+                    if is_timed {
+                        let due = self.due(&request);
+                        if due > self.clock.now() {
+                            wait = Wait::Until(due);
+                            break;
+                        }
+                    }
+                    self.block_at += 1;
+                    self.issued += 1;
+                    self.free_count -= 1;
+                    let slot = self.free[self.free_count];
+                    let buffer = self.pool.buffer_ptr(slot as usize);
+                    if request.op == OpKind::Write && self.writes_need_data {
+                        self.fill(slot, &request);
+                    }
+                    self.engine.queue(slot, &request, buffer);
+                    self.slots[slot as usize].request = request;
+                    if is_timed {
+                        self.note_timing(slot);
+                    }
+                    self.queued[queued] = slot;
+                    queued += 1;
+                }
+            }
+            let mut count = 0;
+            let mut now = 0;
+            if queued > 0 {
+                let before = self.clock.now();
+                self.engine.submit()?;
+                now = self.now_after();
+                self.note_submission(queued, before, now);
+                if self.engine.has_ready() {
+                    count = self.engine.reap(0, None, &mut self.completions)?;
+                }
+            }
+            if count == 0 {
+                let in_flight = self.in_flight();
+                let (min, timeout_ns) = match wait {
+                    Wait::Everything if in_flight == 0 => {
+                        if self.is_done {
+                            return Ok(());
+                        }
+                        continue;
+                    }
+                    Wait::Everything => (1, None),
+                    Wait::Until(due) => {
+                        let left_ns = self.clock.to_ns(due.min(self.deadline).saturating_sub(self.clock.now()));
+                        if in_flight == 0 {
+                            self.wait_idle(due);
+                            continue;
+                        }
+                        if left_ns > POLL_BEFORE_DUE_NS { (1, Some(left_ns - POLL_BEFORE_DUE_NS)) } else { (0, None) }
+                    }
+                    Wait::No if self.free_count == 0 => (complete_min.min(in_flight), None),
+                    Wait::No => continue,
+                };
+                count = self.engine.reap(min, timeout_ns, &mut self.completions)?;
+                now = self.clock.now();
+            }
+            if now >= self.next_event {
+                self.handle_events(now);
+            }
+            self.complete(count, now);
+            if count > 0 {
+                *last = now;
+            }
+        }
+    }
+
+    /// Counts the completions collected at `now`.
+    ///
+    /// Neighbours that were handed over together have the same latency and are counted in one go.
+    #[inline(always)]
+    fn complete(&mut self, count: usize, now: u64) {
+        let mut run = Run { op: OpKind::Read, issued: 0, handed: 0, io_count: 0, byte_count: 0 };
+        for i in 0..count {
+            let completion = self.completions[i];
+            let slot = &self.slots[completion.slot as usize];
+            let (request, issued) = (&slot.request, slot.issued);
+            if completion.result == i64::from(request.length) {
+                if issued != run.issued || request.op != run.op {
+                    let next = Run { op: request.op, issued, handed: slot.handed, io_count: 0, byte_count: 0 };
+                    self.count_run(&std::mem::replace(&mut run, next), now);
+                }
+                run.io_count += 1;
+                run.byte_count += u64::from(self.slots[completion.slot as usize].request.length);
+                if self.has_work_per_io {
+                    self.after_one(completion.slot, now);
+                }
+            } else {
+                self.failed(completion, now);
+            }
+            self.free[self.free_count] = completion.slot;
+            self.free_count += 1;
+        }
+        self.count_run(&run, now);
+    }
+
+    #[inline(always)]
+    fn count_run(&mut self, run: &Run, now: u64) {
+        if run.io_count > 0 {
+            let recorder = self.recorder.op(run.op);
+            recorder.io_count += run.io_count;
+            recorder.byte_count += run.byte_count;
+            recorder.interval.record_many(self.clock.to_ns(now.wrapping_sub(run.issued)), run.io_count);
+            if !E::BLOCKS {
+                let ns = self.clock.to_ns(now.wrapping_sub(run.handed));
+                recorder.set.completion.record_many(ns, run.io_count);
+            }
+        }
+    }
+
+    /// What paced and verified jobs do with each completion.
+    #[cold]
+    fn after_one(&mut self, index: u32, now: u64) {
+        let slot = self.slots[index as usize];
+        if self.calendar.is_some() {
+            self.record_paced(&slot, index, now);
+        }
+        if slot.request.op == OpKind::Read && self.context.plan.verify.is_some() {
+            self.compare(index, &slot.request, 0, 0);
+        }
+    }
+
+    #[inline(always)]
+    fn note_submission(&mut self, queued: usize, before: u64, after: u64) {
+        for &slot in &self.queued[..queued] {
+            let slot = &mut self.slots[slot as usize];
+            slot.issued = before;
+            slot.handed = after;
+        }
+        if !E::BLOCKS {
+            let ns = self.clock.to_ns(after - before);
+            self.submit_ns += ns;
+            self.submit_count += queued as u64;
+            match self.single_op {
+                Some(op) => self.recorder.op(op).set.submission.record_many(ns, queued as u64),
+                None => {
+                    for &slot in &self.queued[..queued] {
+                        let op = self.slots[slot as usize].request.op;
+                        self.recorder.op(op).set.submission.record(ns);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes a write's buffer ready.
+    #[inline]
+    fn fill(&mut self, slot: u32, request: &Request) {
+        self.write_sequence += 1;
+        let buffer = &mut self.pool.slice_mut(slot as usize)[..request.length as usize];
+        self.content.prepare(buffer, request.offset, self.write_sequence);
+        if let Some(verify) = self.context.plan.verify {
+            let header = BlockHeader {
+                run: run_tag(self.context),
+                offset: request.offset,
+                sequence: self.write_sequence,
+                length: request.length,
+                checksum: verify.checksum,
+            };
+            header.seal(buffer);
+        }
+    }
+
+    /// When the next request may be issued: its place in the calendar, or the end of a pause.
+    fn due(&mut self, request: &Request) -> u64 {
+        let due = match (self.pending_due, &mut self.calendar) {
+            (Some(due), _) => due,
+            (None, Some(calendar)) => {
+                let due = self.started + self.clock.to_ticks(calendar.next(request.length));
+                self.pending_due = Some(due);
+                due
+            }
+            (None, None) => 0,
+        };
+        due.max(self.not_before)
+    }
+
+    /// Notes when a timed I/O was due, and begins a pause where one is due.
+    fn note_timing(&mut self, slot: u32) {
+        if let Some(due) = self.pending_due.take() {
+            self.slots[slot as usize].due = due;
+        }
+        if let Some(think) = self.context.plan.think
+            && self.issued - self.thought_at >= think.every
+        {
+            self.thought_at = self.issued;
+            self.not_before = self.clock.now() + self.clock.to_ticks(think.time_ns);
+        }
+    }
+
+    /// Nothing is in flight and nothing is due: sleeps, looking up for the deadline, the next row
+    /// and a request to stop.
+    #[cold]
+    fn wait_idle(&mut self, due: u64) {
+        let look_up = self.clock.now() + self.clock.to_ticks(INTERVAL_NS / 2);
+        let now = self.clock.wait_until(due.min(self.next_event).min(look_up));
+        if now >= self.next_event {
+            self.handle_events(now);
+        }
+    }
+
+    /// Latency from the due moment, and how late the hand-over was although a slot was free.
+    #[cold]
+    fn record_paced(&mut self, slot: &Slot, index: u32, now: u64) {
+        let from_due = self.clock.to_ns(now.saturating_sub(slot.due));
+        self.recorder.op(slot.request.op).set.from_intended.record(from_due);
+        let could_begin = slot.due.max(slot.freed);
+        let late = self.clock.to_ns(slot.issued.saturating_sub(could_begin));
+        if let Some(lateness) = &mut self.recorder.pacing_lateness {
+            lateness.record(late);
+        }
+        self.slots[index as usize].freed = now;
+    }
+
+    /// A sync call, with nothing in flight. Returns the moment it was done.
+    #[cold]
+    fn sync_now(&mut self, request: &Request) -> u64 {
+        let before = self.clock.now();
+        let result = self.engine.sync_file(request.file, request.data_only);
+        let now = self.clock.now();
+        if now >= self.next_event {
+            self.handle_events(now);
+        }
+        if result == 0 {
+            let recorder = self.recorder.op(OpKind::Sync);
+            recorder.io_count += 1;
+            recorder.interval.record(self.clock.to_ns(now - before));
+        } else {
+            // Whatever was written before is lost or not, nobody knows: never retried, always fatal.
+            self.recorder.op(OpKind::Sync).error_count += 1;
+            self.note_failure(request, -result as i32, 0, 0);
+            let what = if request.data_only { "fdatasync" } else { "fsync" };
+            let path = self.path(request.file);
+            let error = io::Error::from_raw_os_error(-result as i32);
+            self.fatal.get_or_insert(format!(
+                "{what} of `{path}` failed: {error}; after a failed sync no earlier write is known to be safe"
+            ));
+            self.is_done = true;
+        }
+        now
+    }
+
+    fn next_boundary(&self) -> u64 {
+        self.row_from + self.clock.to_ticks(INTERVAL_NS)
+    }
+
+    /// The ramp's end, a row's end, the deadline: whatever has come by `now`.
+    #[cold]
+    fn handle_events(&mut self, now: u64) {
+        if self.is_ramping && now >= self.measured_from {
+            self.is_ramping = false;
+            self.recorder.reset();
+            self.cpu_from = thread_cpu();
+        }
+        if !self.is_ramping {
+            while now >= self.next_boundary() {
+                let end = self.next_boundary();
+                self.adapt_batch();
+                let end_ns = self.clock.to_ns(end - self.measured_from);
+                let span_ns = self.clock.to_ns(end - self.row_from);
+                self.recorder.end_interval(end_ns, span_ns, self.context.progress);
+                self.row_from = end;
+            }
+            if now >= self.deadline {
+                self.is_done = true;
+            }
+        }
+        self.next_event = if self.is_ramping {
+            self.measured_from
+        } else if self.is_done {
+            self.next_boundary()
+        } else {
+            self.next_boundary().min(self.deadline)
+        };
+    }
+
+    fn adapt_batch(&mut self) {
+        if !self.is_batch_adapted || E::BLOCKS || self.submit_count == 0 {
+            return;
+        }
+        let median = self.recorder.ops.iter().flatten().filter_map(|r| {
+            let n = r.interval.count();
+            Some((n, r.interval.value_at_rank(n.div_ceil(2))?))
+        });
+        if let Some((_, p50)) = median.max_by_key(|m| m.0) {
+            self.batch = adapted_batch(p50, self.submit_ns / self.submit_count).min(self.slots.len() as u32) as usize;
+        }
+        self.submit_ns = 0;
+        self.submit_count = 0;
+    }
+
+    fn path(&self, file: u16) -> String {
+        self.context.files.get(usize::from(file)).map_or_else(String::new, |f| f.path.clone())
+    }
+
+    /// An I/O that failed or moved less than it should.
+    #[cold]
+    fn failed(&mut self, completion: Completion, now: u64) {
+        let slot = self.slots[completion.slot as usize];
+        let request = slot.request;
+        let total_ns = self.clock.to_ns(now.wrapping_sub(slot.issued));
+        let recorder = self.recorder.op(request.op);
+        if completion.result >= 0 {
+            recorder.io_count += 1;
+            recorder.byte_count += completion.result as u64;
+            recorder.short_count += 1;
+            recorder.interval.record(total_ns);
+            if !E::BLOCKS {
+                recorder.set.completion.record(total_ns);
+            }
+        } else {
+            recorder.error_count += 1;
+        }
+        let errno = (-completion.result).max(0) as i32;
+        let address = self.pool.buffer_ptr(completion.slot as usize) as u64;
+        self.note_failure(&request, errno, completion.result.max(0) as u64, address);
+        if !self.context.plan.continue_on_error {
+            self.is_done = true;
+        }
+    }
+
+    fn note_failure(&mut self, request: &Request, errno: i32, returned: u64, address: u64) {
+        if let Some(known) = self.failures.iter_mut().find(|f| f.op == request.op && f.errno == errno) {
+            known.count += 1;
+            return;
+        }
+        if self.failures.len() < FAILURES_MAX {
+            let target = self.context.files.get(usize::from(request.file));
+            self.failures.push(IoFailure {
+                op: request.op,
+                errno,
+                path: self.path(request.file),
+                offset: request.offset,
+                length: u64::from(request.length),
+                address,
+                returned,
+                count: 1,
+                explanation: explain(request, errno, returned, address, target),
+            });
+        }
+    }
+
+    /// Compares a block that was read with what was written there.
+    #[cold]
+    fn compare(&mut self, slot: u32, request: &Request, run: u64, sequence: u64) {
+        let Some(verify) = self.context.plan.verify else { return };
+        let block = &self.pool.slice(slot as usize)[..request.length as usize];
+        let header =
+            BlockHeader { run, offset: request.offset, sequence, length: request.length, checksum: verify.checksum };
+        self.verified_block_count += 1;
+        if let Err(difference) = header.compare(block) {
+            self.verify_failure_count += 1;
+            if self.verify_failures.len() < FAILURES_MAX {
+                self.verify_failures.push(verify::failure(&self.path(request.file), request, difference));
+            }
+        }
+    }
+
+    /// Reads back everything this worker wrote, in the order it was written. Not timed.
+    fn verify_written(&mut self) -> Result<(), EngineError> {
+        let run = run_tag(self.context);
+        let mut generator = Generator::new(self.context.plan, self.context.worker);
+        let mut block = [Request::NONE; REQUEST_BLOCK];
+        let (mut left, mut sequence) = (self.issued, 0);
+        while left > 0 {
+            let n = generator.refill(&mut block).min(left as usize);
+            assert!(n > 0, "the same plan gives the same requests again");
+            left -= n as u64;
+            for request in &block[..n] {
+                if request.op != OpKind::Write {
+                    continue;
+                }
+                if self.context.stop.load(Relaxed) {
+                    return Ok(());
+                }
+                sequence += 1;
+                let read = Request { op: OpKind::Read, ..*request };
+                self.engine.queue(0, &read, self.pool.buffer_ptr(0));
+                self.engine.submit()?;
+                let mut out = [Completion::NONE];
+                while self.engine.reap(1, None, &mut out)? == 0 {}
+                if out[0].result == i64::from(read.length) {
+                    self.compare(0, &read, run, sequence);
+                } else {
+                    let errno = (-out[0].result).max(0) as i32;
+                    self.note_failure(&read, errno, out[0].result.max(0) as u64, self.pool.buffer_ptr(0) as u64);
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, mut last: u64) -> WorkerReport {
+        let plan = self.context.plan;
+        if self.fatal.is_none() && plan.flush.end_fsync {
+            for file in 0..self.context.files.len().max(1) {
+                let request = Request { op: OpKind::Sync, file: file as u16, ..Request::NONE };
+                last = self.sync_now(&request);
+            }
+        }
+        if !self.is_ramping && last > self.row_from {
+            let end_ns = self.clock.to_ns(last - self.measured_from);
+            let span_ns = self.clock.to_ns(last - self.row_from);
+            self.recorder.end_interval(end_ns, span_ns, self.context.progress);
+        }
+        if self.is_ramping {
+            self.recorder.reset();
+            if self.fatal.is_none() && !self.was_stopped {
+                self.fatal = Some("the job ended within its ramp: nothing was measured".to_owned());
+            }
+        }
+        let cpu = thread_cpu();
+        let backlog_count = match &mut self.calendar {
+            Some(calendar) => {
+                let until = self.clock.to_ns(last.min(self.deadline).saturating_sub(self.started));
+                let size = plan.pattern.read_sizes.min_bytes().min(plan.pattern.write_sizes.min_bytes());
+                calendar.backlog(until, size.max(1) as u32) + u64::from(self.pending_due.is_some_and(|due| due < last))
+            }
+            None => 0,
+        };
+        let wrote = self.write_sequence > 0;
+        let can_verify = self.fatal.is_none() && self.failures.is_empty() && !self.was_stopped;
+        if wrote
+            && can_verify
+            && plan.verify.is_some()
+            && let Err(error) = self.verify_written()
+        {
+            self.fatal = Some(chain(&error));
+        }
+        let elapsed_ns = if self.is_ramping { 0 } else { self.clock.to_ns(last.saturating_sub(self.measured_from)) };
+        let engine_notes = self.engine.notes();
+        let (ops, series, pacing_lateness) = self.recorder.finish(!E::BLOCKS);
+        // The engine goes first: it may hold registrations of the pool's memory. If it failed while
+        // I/Os were in flight, the kernel may still write to their buffers after the engine is closed:
+        // that memory is given up rather than given to somebody else.
+        let has_lost_ios = self.slots.len() > self.free_count;
+        drop(self.engine);
+        if has_lost_ios {
+            std::mem::forget(self.pool);
+        }
+        WorkerReport {
+            ops,
+            series,
+            elapsed_ns,
+            pacing_lateness,
+            backlog_count,
+            cpu: CpuTime {
+                user_ns: cpu.user_ns.saturating_sub(self.cpu_from.user_ns),
+                system_ns: cpu.system_ns.saturating_sub(self.cpu_from.system_ns),
+            },
+            failures: self.failures,
+            verify_failures: self.verify_failures,
+            verified_block_count: self.verified_block_count,
+            verify_failure_count: self.verify_failure_count,
+            engine_notes,
+            fatal: self.fatal,
+            was_stopped: self.was_stopped,
+        }
+    }
+}
+
+/// Neighbouring completions that were handed over together.
+#[derive(Debug)]
+struct Run {
+    op: OpKind,
+    issued: u64,
+    handed: u64,
+    io_count: u64,
+    byte_count: u64,
+}
+
+/// Why the loop has to wait before it can go on.
+#[derive(Debug, Clone, Copy)]
+enum Wait {
+    /// It has not.
+    No,
+    /// Nothing more is issued until all is reaped.
+    Everything,
+    /// The next request is not due before this tick.
+    Until(u64),
+}
+
+/// Marks a worker's writes, so that another's are told from them. Never 0.
+fn run_tag(context: &WorkerContext<'_>) -> u64 {
+    mix64(worker_seed(context.plan, context.worker)) | 1
+}
+
+/// What went wrong with an I/O and what to do, in words.
+fn explain(request: &Request, errno: i32, returned: u64, address: u64, target: Option<&TargetFile>) -> String {
+    let write = request.op != OpKind::Read;
+    if errno == 0 {
+        return format!(
+            "the {} moved {returned} of {} bytes: the file may have been truncated, or the device be full",
+            request.op, request.length
+        );
+    }
+    let error = io::Error::from_raw_os_error(errno);
+    let advice = match errno {
+        libc::EINVAL => target.and_then(|t| trueio_direct::probe_file(&t.file).ok()).and_then(|probe| {
+            trueio_direct::check_transfer(
+                &probe.alignment,
+                address as usize,
+                request.length as usize,
+                request.offset,
+                write,
+            )
+            .err()
+            .map(|m| m.to_string())
+        }),
+        libc::ENOSPC => Some("the filesystem or device is full; make room or ask for a smaller size".to_owned()),
+        libc::EIO => Some("the device or its driver reported an error; the kernel log (dmesg) says more".to_owned()),
+        libc::EOPNOTSUPP => Some("the filesystem or device does not offer this operation or flag".to_owned()),
+        libc::ENXIO | libc::ENODEV => Some("the device is gone".to_owned()),
+        _ => None,
+    };
+    match advice {
+        Some(advice) => format!("{error}; {advice}"),
+        None => error.to_string(),
+    }
+}
+
+/// The clock for a run; made once, since calibrating it takes time.
+impl Default for AnyClock {
+    fn default() -> Self {
+        choose_clock()
+    }
+}
