@@ -124,7 +124,7 @@ impl Row {
         let ours = Estimate::of(readings.iter().map(|reading| reading.ours).collect());
         let published = match (self.published, ours) {
             (Some(published), Some(ours)) => {
-                format!("{} {} ({})", short(published), self.unit, short(ours.median / published))
+                format!("{} ({})", with_unit(published, self.unit), short(ours.median / published))
             }
             _ => "–".into(),
         };
@@ -150,6 +150,16 @@ impl Row {
 
 const HEAD: [&str; 10] =
     ["goal", "measure", "trueio", "other", "judged", "pairs", "must", "stretch", "result", "3.42, elsewhere"];
+
+/// A figure in its unit, or in the next larger one.
+fn with_unit(value: f64, unit: &str) -> String {
+    let (value, unit) = match unit {
+        "ns" if value >= 10_000.0 => (value / 1e3, "µs"),
+        "KiB" if value >= 10_240.0 => (value / 1024.0, "MiB"),
+        _ => (value, unit),
+    };
+    format!("{} {unit}", short(value)).trim().to_owned()
+}
 
 /// Three significant digits, no exponent.
 fn short(value: f64) -> String {
@@ -234,6 +244,14 @@ mod tests {
 | P1   | CPU an I/O | 8.00 ns | 40.0 ns | 0.200 [0.100..0.300] | 3     | ≤ 0.280 | ≤ 0.170 | must   | 164 ns (0.049)  |
 ";
         assert_eq!(render(&[row(Bar::AtMost(0.28, 0.17), &[0.1, 0.3, 0.2])]), expected);
+    }
+
+    #[test]
+    fn large_figures_take_the_next_unit() {
+        assert_eq!(with_unit(9_999.0, "ns"), "9999 ns");
+        assert_eq!(with_unit(41_200.0, "ns"), "41.2 µs");
+        assert_eq!(with_unit(30_720.0, "KiB"), "30.0 MiB");
+        assert_eq!(with_unit(743_000.0, ""), "743 k");
     }
 
     #[test]
