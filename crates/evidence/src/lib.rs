@@ -1,1 +1,27 @@
-//! Placeholder of the first commit.
+//! What the kernel and the disks counted while a phase ran, and what that says of its figures.
+//!
+//! [`Watch`] reads counters before and after a phase; a handful of small files, under a millisecond.
+//! [`judge`] hands what it saw to the checks, each in a file of its own under `checks/`, and joins
+//! their findings to a verdict: contradicted if any check contradicts, else suspect if any doubts,
+//! else supported. The level says how far the evidence reaches.
+//!
+//! Checks are pure functions of [`PhaseFacts`]: no clock, no file, so a record can be judged again,
+//! and each lie can be staged in a test from numbers alone.
+//!
+//! Cannot see: what happens below the disk that Linux shows (a hypervisor's or a drive's cache);
+//! forced-unit-access writes as such; who of several processes a disk's request belonged to. Where
+//! a check could not see, its outcome is `not_seen` and its sentence says why; that counts neither
+//! for nor against. `docs/evidence.md` describes every check.
+
+mod checks;
+mod explain;
+mod facts;
+mod filemap;
+mod judge;
+mod watch;
+
+pub use explain::explain_failure;
+pub use facts::PhaseFacts;
+pub use filemap::{FileMap, map_file};
+pub use judge::{CHECKS, judge};
+pub use watch::{Observation, Watch};

@@ -1,0 +1,48 @@
+//! The queue depth that was kept, against the one that was asked for.
+//!
+//! Reads the engine's own integral: I/Os in flight, averaged over the measured time. A depth of 32
+//! that was 3 in truth measured a depth of 3: the submission blocked, the kernel completed each I/O
+//! at once (a page cache hit, a filesystem that falls back to synchronous work), or the workers had
+//! no CPU.
+//!
+//! Cannot see: how many of them the disk held; requests may wait or be merged above it.
+//!
+//! Threshold: below 90 % of workers × iodepth: suspect. Does not apply to engines that block, to
+//! paced jobs (there the depth is a limit), nor with think time.
+
+use crate::facts::{PhaseFacts, finding, not_applicable};
+use trueio_model::units::three_digits;
+use trueio_model::{Check, CheckOutcome, EngineKind};
+
+pub(crate) const NAME: &str = "achieved_depth";
+
+const SHARE_MIN: f64 = 0.9;
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    let mut worst: Option<(f64, u64, f64, &str)> = None;
+    for work in facts.works() {
+        let job = work.job;
+        // The engine `null` completes everything at once: there is no queue to keep.
+        let holds = job.engine.holds_a_queue() && job.engine != EngineKind::Null;
+        let (Some(achieved), true) = (work.record.achieved_depth, holds) else { continue };
+        if job.pace.is_some() || job.think.is_some() {
+            continue;
+        }
+        let asked = work.depth();
+        let share = achieved / asked as f64;
+        if worst.is_none_or(|worst| share < worst.0) {
+            worst = Some((share, asked, achieved, &job.name));
+        }
+    }
+    let Some((share, asked, achieved, name)) = worst else {
+        return not_applicable(NAME, "No job keeps a queue: each worker has one I/O at a time, or a pace.");
+    };
+    let (outcome, sentence) = if share < SHARE_MIN {
+        let sentence = format!("`{name}` was to keep {asked} I/Os in flight and kept {}.", three_digits(achieved));
+        (CheckOutcome::Suspect, sentence)
+    } else {
+        (CheckOutcome::Passed, "The queue was as deep as asked.".to_owned())
+    };
+    let found = format!("{} in flight on average", three_digits(achieved));
+    finding(NAME, outcome, "the engine's own count", format!("{asked} in flight"), found, sentence)
+}

@@ -1,0 +1,114 @@
+//! Whether the ruler was fine enough and the hand steady: clock, workers' CPU, stolen time.
+//!
+//! Reads the clock's cost and step from the record's ruler, the workers' CPU time, and the time that
+//! the hypervisor took (`/proc/stat`). A worker that uses its whole core is the limit itself, not
+//! the disk. The load average is shown and not judged: it lags by a minute, and a compiler that
+//! has just finished raises it.
+//!
+//! Cannot see: frequency changes, interrupts charged to others, a neighbour on the same core's
+//! other thread.
+//!
+//! Thresholds: clock step, or two readings' cost, above 10 % of the median latency; workers' CPU
+//! above 90 % of the cores they can have; stolen time above 5 %. Suspect. Polling jobs (SQPOLL,
+//! IOPOLL) and the engine `null` use a whole core by design, mapped and cached I/O is CPU work.
+
+use crate::checks::pace::quantile;
+use crate::facts::{PhaseFacts, Way, finding, not_applicable};
+use trueio_model::units::format_duration_ns;
+use trueio_model::{Check, CheckOutcome, EngineKind, OpKind};
+
+pub(crate) const NAME: &str = "clock_and_cpu";
+
+const CLOCK_SHARE_MAX: f64 = 0.10;
+const CPU_SHARE_MAX: f64 = 0.90;
+const STEAL_SHARE_MAX: f64 = 0.05;
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    if facts.jobs.iter().all(|job| job.engine == EngineKind::Simulated) {
+        return not_applicable(NAME, "The engine simulated runs in virtual time, which costs nothing.");
+    }
+    let cpu = cpu_share(facts);
+    let mut found = Vec::new();
+    if let Some(ruler) = facts.ruler {
+        let step = format_duration_ns(ruler.clock_resolution_ns.round() as u64);
+        let cost = format_duration_ns(ruler.clock_cost_ns.round() as u64);
+        found.push(format!("clock {} step {step}, cost {cost}", ruler.clock));
+    }
+    if let Some(cpu) = cpu {
+        found.push(format!("workers {:.0} % of their cores", cpu * 100.0));
+    }
+    if let Some(steal) = facts.observation.steal_share {
+        found.push(format!("stolen {:.1} %", steal * 100.0));
+    }
+    if let Some(load) = facts.environment.and_then(|environment| environment.load_average.value) {
+        found.push(format!("load {:.2} when the run began", load[0]));
+    }
+    let doubts: Vec<String> = [clock_doubt(facts), cpu.and_then(|cpu| cpu_doubt(facts, cpu)), steal_doubt(facts)]
+        .into_iter()
+        .flatten()
+        .collect();
+    let (outcome, sentence) = if doubts.is_empty() {
+        (CheckOutcome::Passed, "The clock was fine enough, and the workers had CPU to spare.".to_owned())
+    } else {
+        (CheckOutcome::Suspect, doubts.join(" "))
+    };
+    finding(NAME, outcome, "the ruler, getrusage, /proc/stat", "", found.join(", "), sentence)
+}
+
+fn clock_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
+    let ruler = facts.ruler?;
+    // What `null` reports is the ruler itself.
+    if facts.jobs.iter().all(|job| job.engine == EngineKind::Null) {
+        return None;
+    }
+    let median = facts
+        .records
+        .iter()
+        .flat_map(|record| &record.ops)
+        .filter(|op| op.op != OpKind::Sync)
+        .filter_map(|op| quantile(&op.latency.total, 0.5))
+        .min()?;
+    let error = ruler.clock_resolution_ns.max(2.0 * ruler.clock_cost_ns);
+    (error > median as f64 * CLOCK_SHARE_MAX).then(|| {
+        format!(
+            "The clock's own error is {} against a median latency of {}.",
+            format_duration_ns(error.round() as u64),
+            format_duration_ns(median)
+        )
+    })
+}
+
+/// The workers' share of the cores that they can have; `None` where a whole core is by design.
+fn cpu_share(facts: &PhaseFacts<'_>) -> Option<f64> {
+    let by_design = facts.works().any(|work| {
+        let job = work.job;
+        matches!(job.engine, EngineKind::Null | EngineKind::Mmap)
+            || job.uring.sqpoll
+            || job.uring.iopoll
+            || job.write_flags.hipri
+            || facts.way(job) == Way::Buffered
+    });
+    if by_design || facts.elapsed_ns == 0 {
+        return None;
+    }
+    let workers: u64 = facts.jobs.iter().map(|job| u64::from(job.workers.max(1))).sum();
+    let usable = facts.environment.map_or(workers, |environment| u64::from(environment.cpu.usable_count.max(1)));
+    Some(facts.worker_cpu.total_ns() as f64 / (facts.elapsed_ns as f64 * workers.min(usable) as f64))
+}
+
+fn cpu_doubt(facts: &PhaseFacts<'_>, share: f64) -> Option<String> {
+    (share > CPU_SHARE_MAX).then(|| {
+        let whole = facts.cpu.total_ns() as f64 / facts.elapsed_ns.max(1) as f64;
+        format!(
+            "generator_limited: the workers used {:.0} % of their cores ({whole:.1} cores with the kernel's helpers), \
+             so this tool may be the limit and not the disk.",
+            share * 100.0
+        )
+    })
+}
+
+fn steal_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
+    let steal = facts.observation.steal_share?;
+    (steal > STEAL_SHARE_MAX)
+        .then(|| format!("The hypervisor took {:.0} % of the processors' time for others.", steal * 100.0))
+}

@@ -1,0 +1,92 @@
+//! What the filesystem says of direct I/O, against what the job asked for.
+//!
+//! `open` accepts `O_DIRECT` on tmpfs, btrfs, ext4 with `data=journal` and others, and the transfers
+//! then go through the page cache without a word. The filesystem is asked (`statx`,
+//! `STATX_DIOALIGN`), else what is known of its type is used.
+//!
+//! Cannot see: what becomes of the flag where nobody says (FUSE, network filesystems, kernels
+//! before 6.1 on filesystems unknown here); then `block_layer_bytes` and `page_cache` must tell.
+//!
+//! Thresholds: none. Asked for as `require` and not to be had: contradicted. As `prefer` and not to
+//! be had, or nobody says: suspect.
+
+use crate::facts::{PhaseFacts, finding, not_applicable};
+use trueio_model::{Check, CheckOutcome, DirectPolicy, DirectSupport, EngineKind};
+
+pub(crate) const NAME: &str = "direct_granted";
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    let mut asked = false;
+    let mut worst: Option<Check> = None;
+    for work in facts.works() {
+        let policy = work.job.direct;
+        if !work.job.engine.touches_files() || policy == DirectPolicy::Off {
+            continue;
+        }
+        if work.job.engine == EngineKind::Mmap {
+            continue;
+        }
+        asked = true;
+        for file in &work.job.files {
+            let Some(target) = facts.target_of(&file.path) else { continue };
+            let found = one(policy, target.direct.support, &target.direct.reason, &file.path);
+            if worst.as_ref().is_none_or(|worst| rank(found.outcome) > rank(worst.outcome)) {
+                worst = Some(found);
+            }
+        }
+    }
+    match worst {
+        Some(worst) => worst,
+        None if asked => finding(
+            NAME,
+            CheckOutcome::Suspect,
+            "statx",
+            "direct I/O",
+            "nobody was asked",
+            "Nobody was asked whether direct I/O is granted on these files.",
+        ),
+        None => not_applicable(NAME, "Direct I/O was not asked for."),
+    }
+}
+
+fn rank(outcome: CheckOutcome) -> u8 {
+    match outcome {
+        CheckOutcome::Contradicted => 2,
+        CheckOutcome::Suspect => 1,
+        _ => 0,
+    }
+}
+
+fn one(policy: DirectPolicy, support: DirectSupport, reason: &str, path: &str) -> Check {
+    let (outcome, found, sentence) = match (support, policy) {
+        (DirectSupport::Direct, _) => (CheckOutcome::Passed, "direct", format!("Direct I/O is granted: {reason}.")),
+        (DirectSupport::SilentlyBuffered, DirectPolicy::Require) => (
+            CheckOutcome::Contradicted,
+            "silently buffered",
+            format!("O_DIRECT on `{path}` is accepted and ignored: {reason}. The figures are the page cache's."),
+        ),
+        (DirectSupport::SilentlyBuffered, _) => (
+            CheckOutcome::Suspect,
+            "silently buffered",
+            format!(
+                "Direct I/O was preferred and cannot be had on `{path}`: {reason}. The page cache is in the figures."
+            ),
+        ),
+        (DirectSupport::Refused, DirectPolicy::Require) => (
+            CheckOutcome::Contradicted,
+            "refused",
+            format!("Direct I/O was required and `{path}` refuses it: {reason}."),
+        ),
+        (DirectSupport::Refused, _) => (
+            CheckOutcome::Suspect,
+            "refused",
+            format!("Direct I/O was preferred and `{path}` refuses it: {reason}. The page cache is in the figures."),
+        ),
+        (DirectSupport::Unknown, _) => (
+            CheckOutcome::Suspect,
+            "nobody says",
+            format!("O_DIRECT was accepted on `{path}`, and nobody says what becomes of it: {reason}."),
+        ),
+    };
+    finding(NAME, outcome, "statx, filesystem type", "direct I/O", found, sentence)
+}

@@ -1,0 +1,62 @@
+//! Whether there is a disk at the bottom at all.
+//!
+//! Reads the stack of the target: a file on tmpfs, or on a filesystem on a loop device over tmpfs,
+//! or on zram, is memory; a loop device without direct I/O serves its reads from the page cache of
+//! its file. The figures are then right and are not a disk's.
+//!
+//! Cannot see: a disk that the hypervisor keeps in its own memory.
+//!
+//! Threshold: any of these: suspect, unless the target is the memory device itself, by its own name.
+
+use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
+use trueio_model::{Check, CheckOutcome, TargetFacts, TargetKind};
+
+pub(crate) const NAME: &str = "memory_backed";
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    if !facts.jobs.iter().any(|job| job.engine.touches_files()) {
+        return not_applicable(NAME, facts.why_no_calls());
+    }
+    if facts.targets.iter().all(|target| target.stack.is_empty()) {
+        return not_seen(NAME, "sysfs", "What lies under the target is not known.");
+    }
+    for target in facts.targets {
+        if let Some((outcome, sentence)) = memory_of(target) {
+            return finding(NAME, outcome, "mountinfo, sysfs", "a disk", bottom(target), sentence);
+        }
+    }
+    let sentence = "Nothing between the files and the disks is known to be memory.";
+    let found: Vec<String> = facts.targets.iter().map(bottom).collect();
+    finding(NAME, CheckOutcome::Passed, "mountinfo, sysfs", "a disk", found.join(", "), sentence)
+}
+
+/// The last layer, in words.
+fn bottom(target: &TargetFacts) -> String {
+    target.stack.last().map_or_else(String::new, |layer| format!("{} {}", layer.kind, layer.name))
+}
+
+fn memory_of(target: &TargetFacts) -> Option<(CheckOutcome, String)> {
+    for layer in &target.stack {
+        let kind = layer.name.split(' ').next().unwrap_or_default();
+        if layer.kind == "filesystem" && matches!(kind, "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs") {
+            let sentence = format!("`{}` lies in memory ({}): no disk was measured.", target.path, layer.name);
+            return Some((CheckOutcome::Suspect, sentence));
+        }
+    }
+    let memory_disk = target
+        .disks
+        .iter()
+        .find(|disk| disk.transport.value.as_deref().is_some_and(|bus| matches!(bus, "zram" | "ram")));
+    if let Some(disk) = memory_disk {
+        let sentence = format!("{} is memory: no disk was measured.", disk.name);
+        let is_named = target.kind == TargetKind::BlockDevice && target.stack.len() == 1;
+        return Some((if is_named { CheckOutcome::Passed } else { CheckOutcome::Suspect }, sentence));
+    }
+    let cached_loop = target.stack.iter().find(|layer| layer.kind == "loop" && layer.name.ends_with("(buffered)"))?;
+    let name = cached_loop.name.split(' ').next().unwrap_or_default();
+    let sentence = format!(
+        "The loop device {name} goes through the page cache of its file, so memory may answer for the disk; \
+         `losetup --direct-io=on` avoids it."
+    );
+    Some((CheckOutcome::Suspect, sentence))
+}

@@ -1,0 +1,17 @@
+//! The checks, one a file: what it reads, what it cannot see, its thresholds, its sentence.
+
+pub(crate) mod achieved_depth;
+pub(crate) mod block_layer_bytes;
+pub(crate) mod call_results;
+pub(crate) mod clock_and_cpu;
+pub(crate) mod content;
+pub(crate) mod direct_granted;
+pub(crate) mod flushes;
+pub(crate) mod foreign_io;
+pub(crate) mod holes;
+pub(crate) mod latency_floor;
+pub(crate) mod memory_backed;
+pub(crate) mod pace;
+pub(crate) mod page_cache;
+pub(crate) mod process_read_bytes;
+pub(crate) mod working_set;

@@ -1,0 +1,62 @@
+//! Whether a paced job kept its rate.
+//!
+//! Reads the I/Os that were due and not issued when the job ended, and how late I/Os were handed
+//! over although a slot was free. A backlog says that the disk cannot keep the rate: latency then
+//! grows for as long as the job runs and has no value of its own. Lateness with a free slot is the
+//! tool's own fault.
+//!
+//! Cannot see: whether another pattern of arrivals would have been kept.
+//!
+//! Thresholds: a backlog above 1 % of the I/Os that were due; 99th percentile of lateness above
+//! 10 % of the median latency from the intended start. Suspect.
+
+use crate::facts::{PhaseFacts, finding, not_applicable};
+use trueio_model::units::{format_count, format_duration_ns};
+use trueio_model::{Check, CheckOutcome, Histogram, OpKind};
+
+pub(crate) const NAME: &str = "pace";
+
+const WITNESS: &str = "the schedule of intended starts";
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    let paced: Vec<_> = facts.works().filter(|work| work.job.pace.is_some()).collect();
+    if paced.is_empty() {
+        return not_applicable(NAME, "No rate was asked for: each worker goes on as soon as it can.");
+    }
+    let report = |outcome, found: String, sentence: String| {
+        finding(NAME, outcome, WITNESS, "every I/O when it was due", found, sentence)
+    };
+    for work in &paced {
+        let name = &work.job.name;
+        let issued: u64 =
+            work.record.ops.iter().filter(|op| op.op != OpKind::Sync).map(|op| op.io_count + op.error_count).sum();
+        let backlog = work.record.backlog_count;
+        if backlog as f64 > (issued + backlog) as f64 * 0.01 {
+            let found = format!("{} issued, {} never", format_count(issued), format_count(backlog));
+            let sentence = format!(
+                "`{name}` could not keep its rate: {} I/Os that were due were never issued. Its latencies grow with \
+                 its length.",
+                format_count(backlog)
+            );
+            return report(CheckOutcome::Suspect, found, sentence);
+        }
+        let late = quantile(&work.record.pacing_lateness, 0.99).unwrap_or(0);
+        let medians = work.record.ops.iter().filter_map(|op| quantile(&op.latency.from_intended, 0.5));
+        let median = medians.min().unwrap_or(0);
+        if late > median / 10 && median > 0 {
+            let found = format!("1 % later than {}", format_duration_ns(late));
+            let sentence = format!(
+                "This tool handed over I/Os of `{name}` late, against a median latency of {}: it is part of the figures.",
+                format_duration_ns(median)
+            );
+            return report(CheckOutcome::Suspect, found, sentence);
+        }
+    }
+    report(CheckOutcome::Passed, "no backlog".to_owned(), "The rate was kept.".to_owned())
+}
+
+/// The value below which `share` of the histogram lies; `None` if it is empty.
+pub(crate) fn quantile(histogram: &Histogram, share: f64) -> Option<u64> {
+    let rank = (histogram.count() as f64 * share).ceil() as u64;
+    histogram.value_at_rank(rank.max(1))
+}

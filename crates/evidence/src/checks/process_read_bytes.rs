@@ -1,0 +1,64 @@
+//! Bytes that the kernel fetched from storage for this process, against bytes that its reads claim.
+//!
+//! Reads `read_bytes` of `/proc/self/io` before and after. Unlike the disks' counters it is ours
+//! alone, so a busy neighbour cannot stand in for reads that never happened.
+//!
+//! Cannot see: writes. Its neighbour `write_bytes` counts writes that failed and never happened, and
+//! is never used here. On FUSE and some network filesystems another process or the network fetches
+//! the bytes, so there the check does not look.
+//!
+//! Thresholds: those of `block_layer_bytes`. Direct reads below them: contradicted; buffered: suspect.
+//!
+//! Source: proc_pid_io(5); counted in Linux `submit_bio` for the thread that asks, which for
+//! io_uring's polling and worker threads is a thread of this process.
+
+use crate::checks::block_layer_bytes::{bytes_before_begin, has_arrived};
+use crate::facts::{PhaseFacts, Way, finding, not_applicable, not_seen};
+use trueio_model::units::format_bytes;
+use trueio_model::{Check, CheckOutcome, OpKind};
+
+pub(crate) const NAME: &str = "process_read_bytes";
+
+const WITNESS: &str = "read_bytes of /proc/self/io";
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    let works = facts.file_works();
+    if works.is_empty() {
+        return not_applicable(NAME, facts.why_no_calls());
+    }
+    let of = |way| -> u64 {
+        works.iter().filter(|work| facts.way(work.job) == way).map(|work| work.bytes(OpKind::Read)).sum()
+    };
+    let (direct, buffered) = (of(Way::Direct), of(Way::Buffered));
+    if direct + buffered == 0 {
+        return not_applicable(NAME, "Nothing was read; the kernel has no such witness of writing.");
+    }
+    if facts.disks().is_empty() {
+        return not_seen(NAME, WITNESS, "No disk is seen under the target, so the kernel may not count its reads.");
+    }
+    let Some(counted) = facts.observation.process_read_bytes else {
+        return not_seen(NAME, WITNESS, "The kernel does not count this process's reads (/proc/self/io).");
+    };
+    let report = |outcome, sentence: String| {
+        let (expected, found) = (format_bytes(direct + buffered), format_bytes(counted));
+        finding(NAME, outcome, WITNESS, format!("{expected} fetched"), format!("{found} fetched"), sentence)
+    };
+    let early = bytes_before_begin(&works);
+    if !has_arrived(direct, counted, early) {
+        let sentence = format!(
+            "The calls claim {} read with direct I/O; the kernel fetched {} for this process.",
+            format_bytes(direct),
+            format_bytes(counted)
+        );
+        return report(CheckOutcome::Contradicted, sentence);
+    }
+    if !has_arrived(direct + buffered, counted, early) {
+        let sentence = format!(
+            "Of {} read through the page cache, {} were fetched from storage in this phase.",
+            format_bytes(buffered),
+            format_bytes(counted.saturating_sub(direct))
+        );
+        return report(CheckOutcome::Suspect, sentence);
+    }
+    report(CheckOutcome::Passed, "The kernel fetched for this process what its reads returned.".to_owned())
+}

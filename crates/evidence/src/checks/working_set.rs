@@ -1,0 +1,58 @@
+//! The files' size against memory.
+//!
+//! What goes through the page cache and fits in memory is soon served from memory, whatever the
+//! disk can do.
+//!
+//! Cannot see: the disk's own cache, whose size nobody declares; a memory limit of this process's
+//! control group, which makes the page cache smaller than memory.
+//!
+//! Threshold: buffered reads, or buffered writes that are not all synced, of files smaller together
+//! than memory: suspect, unless the disk read as much as was asked for.
+
+use crate::checks::block_layer_bytes::has_arrived;
+use crate::facts::{PhaseFacts, Way, finding, not_applicable, not_seen};
+use trueio_model::units::format_bytes;
+use trueio_model::{Check, CheckOutcome, OpKind};
+
+pub(crate) const NAME: &str = "working_set";
+
+const WITNESS: &str = "/proc/meminfo";
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    let works = facts.file_works();
+    if works.is_empty() {
+        return not_applicable(NAME, facts.why_no_calls());
+    }
+    let cached: Vec<_> = works
+        .into_iter()
+        .filter(|work| facts.way(work.job) == Way::Buffered && (work.reads() || !work.syncs_every_write()))
+        .collect();
+    if cached.is_empty() {
+        let sentence = "Memory does not serve this phase; how large the disk's own cache is, nobody says.";
+        return not_applicable(NAME, sentence);
+    }
+    let Some(memory) = facts.environment.and_then(|environment| environment.memory_bytes.value) else {
+        return not_seen(NAME, WITNESS, "The size of memory is not known.");
+    };
+    let mut regions: Vec<(&str, u64)> = Vec::new();
+    for file in cached.iter().flat_map(|work| &work.job.files) {
+        if !regions.iter().any(|(path, _)| *path == file.path) {
+            regions.push((&file.path, file.size_bytes));
+        }
+    }
+    let size: u64 = regions.iter().map(|region| region.1).sum();
+    let read: u64 = cached.iter().map(|work| work.bytes(OpKind::Read)).sum();
+    let only_reads = cached.iter().all(|work| !work.writes());
+    let report = |outcome, sentence: &str| {
+        let found = format!("{} of files, {} of memory", format_bytes(size), format_bytes(memory));
+        finding(NAME, outcome, WITNESS, "files larger than memory", found, sentence)
+    };
+    if size >= memory {
+        return report(CheckOutcome::Passed, "The files are larger than memory.");
+    }
+    let counted = facts.counted(|counters| counters.read_bytes).ours();
+    if only_reads && read > 0 && facts.why_no_counters().is_none() && has_arrived(read, counted, 0) {
+        return report(CheckOutcome::Passed, "The files fit in memory, but the disk read all that was asked for.");
+    }
+    report(CheckOutcome::Suspect, "The files fit in memory: the page cache may serve most of the I/O.")
+}

@@ -1,0 +1,64 @@
+//! Joins the checks to a verdict and a level.
+
+use crate::checks;
+use crate::facts::PhaseFacts;
+use trueio_model::{Check, CheckOutcome, EvidenceLevel, Verdict};
+
+/// A check: a pure function of a phase.
+type CheckFn = fn(&PhaseFacts<'_>) -> Check;
+
+/// Every check, by name, in the order in which findings are given. `docs/evidence.md` has a section
+/// of each.
+pub const CHECKS: &[(&str, CheckFn)] = &[
+    (checks::call_results::NAME, checks::call_results::check),
+    (checks::direct_granted::NAME, checks::direct_granted::check),
+    (checks::block_layer_bytes::NAME, checks::block_layer_bytes::check),
+    (checks::process_read_bytes::NAME, checks::process_read_bytes::check),
+    (checks::page_cache::NAME, checks::page_cache::check),
+    (checks::holes::NAME, checks::holes::check),
+    (checks::flushes::NAME, checks::flushes::check),
+    (checks::foreign_io::NAME, checks::foreign_io::check),
+    (checks::achieved_depth::NAME, checks::achieved_depth::check),
+    (checks::pace::NAME, checks::pace::check),
+    (checks::working_set::NAME, checks::working_set::check),
+    (checks::memory_backed::NAME, checks::memory_backed::check),
+    (checks::content::NAME, checks::content::check),
+    (checks::latency_floor::NAME, checks::latency_floor::check),
+    (checks::clock_and_cpu::NAME, checks::clock_and_cpu::check),
+];
+
+/// What the evidence says of a phase.
+///
+/// The verdict is contradicted if any check contradicts, else suspect if any doubts or if none
+/// could see anything, else supported. A phase of the engines `null` and `simulated` is supported
+/// as far as its calls go, at [`EvidenceLevel::E0`]; the checks' sentences say that no device was
+/// involved.
+pub fn judge(facts: &PhaseFacts<'_>) -> (Verdict, EvidenceLevel, Vec<Check>) {
+    let findings: Vec<Check> = CHECKS.iter().map(|(_, check)| check(facts)).collect();
+    let any = |outcome| findings.iter().any(|check| check.outcome == outcome);
+    let verdict = if any(CheckOutcome::Contradicted) {
+        Verdict::Contradicted
+    } else if any(CheckOutcome::Suspect) || !any(CheckOutcome::Passed) {
+        Verdict::Suspect
+    } else {
+        Verdict::Supported
+    };
+    (verdict, level(facts, &findings), findings)
+}
+
+/// E1 needs the disks' counters and an idle baseline of each; E2 a witness of the file or the
+/// process besides.
+fn level(facts: &PhaseFacts<'_>, findings: &[Check]) -> EvidenceLevel {
+    let saw = |name: &str| {
+        findings.iter().any(|check| {
+            check.name == name && !matches!(check.outcome, CheckOutcome::NotSeen | CheckOutcome::NotApplicable)
+        })
+    };
+    let devices = &facts.observation.devices;
+    let has_baseline = !devices.is_empty() && devices.iter().all(|delta| delta.baseline_ns > 0);
+    if !has_baseline || !saw(checks::block_layer_bytes::NAME) {
+        return EvidenceLevel::E0;
+    }
+    let closer = [checks::process_read_bytes::NAME, checks::page_cache::NAME, checks::holes::NAME];
+    if closer.into_iter().any(saw) { EvidenceLevel::E2 } else { EvidenceLevel::E1 }
+}
