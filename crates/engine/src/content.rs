@@ -106,6 +106,24 @@ fn vectors() -> Vectors {
     Vectors::Baseline
 }
 
+/// Random bytes for files that are laid out before a run.
+#[derive(Debug)]
+pub struct RandomFill(ContentSource);
+
+impl RandomFill {
+    /// The bytes that belong to `seed`.
+    pub fn new(seed: u64) -> Self {
+        let content =
+            Content { kind: ContentKind::Random, compressible_percent: 0, duplicate_percent: 0, refill: true };
+        Self(ContentSource::new(content, seed))
+    }
+
+    /// Fills `out` with the next bytes.
+    pub fn fill(&mut self, out: &mut [u8]) {
+        self.0.fill_random(out);
+    }
+}
+
 /// Fills write buffers for one worker.
 #[derive(Debug)]
 pub(crate) struct ContentSource {

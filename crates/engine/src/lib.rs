@@ -21,6 +21,7 @@ mod verify;
 mod worker;
 
 pub use clock::{AnyClock, Clock, MonotonicClock, TscClock, VirtualClock, choose_clock};
+pub use content::RandomFill;
 pub use engines::{
     Availability, Completion, Engine, EngineError, EngineSetup, IoUringEngine, LibaioEngine, MmapEngine, NullEngine,
     Pvsync2Engine, SimulatedEngine, SyncEngine, TargetFile, availability,

@@ -26,6 +26,7 @@ use crate::verify::{self, BlockHeader};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 use trueio_direct::BufferPool;
 use trueio_model::{BlockSizes, CpuTime, EngineKind, Histogram, IoFailure, JobPlan, OpKind, OpMix, VerifyFailure};
 
@@ -38,7 +39,8 @@ const FAILURES_MAX: usize = 16;
 /// The largest batch that a job which did not ask for one is given.
 const ADAPTED_BATCH_MAX: u32 = 8;
 
-/// Lets all workers of a phase begin together, after the last of them is ready.
+/// Lets all workers of a phase begin together, after the last of them is ready, and lets whoever
+/// measures the phase look at the machine after the last I/O and before anything else is done.
 #[derive(Debug, Default)]
 pub struct Start {
     state: Mutex<StartState>,
@@ -49,6 +51,9 @@ pub struct Start {
 struct StartState {
     ready: u32,
     is_open: bool,
+    finished: u32,
+    /// Workers wait after their last I/O until the end is released.
+    holds_end: bool,
 }
 
 impl Start {
@@ -57,27 +62,68 @@ impl Start {
         Self::default()
     }
 
+    /// The same, and workers wait at their end too, until [`Start::release`].
+    pub fn holding_end() -> Self {
+        let start = Self::default();
+        start.lock().holds_end = true;
+        start
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, StartState> {
+        self.state.lock().expect("nobody panics while holding the start")
+    }
+
+    /// Waits while `condition` holds.
+    fn wait_while(&self, condition: impl Fn(&StartState) -> bool) {
+        let state = self.lock();
+        drop(self.changed.wait_while(state, |s| condition(s)).expect("nobody panics while holding the start"));
+    }
+
     /// A worker is ready; returns when the start is opened.
     fn reached(&self) {
-        let mut state = self.state.lock().expect("no worker panics while holding the start");
-        state.ready += 1;
+        self.lock().ready += 1;
         self.changed.notify_all();
-        while !state.is_open {
-            state = self.changed.wait(state).expect("no worker panics while holding the start");
-        }
+        self.wait_while(|s| !s.is_open);
+    }
+
+    /// A worker has done its last measured I/O; returns when the end is released.
+    fn finished(&self) {
+        self.lock().finished += 1;
+        self.changed.notify_all();
+        self.wait_while(|s| s.holds_end);
+    }
+
+    /// A worker will come neither to the start nor to the end (it panicked): nobody waits for it.
+    pub fn abandon(&self) {
+        let mut state = self.lock();
+        state.ready += 1;
+        state.finished += 1;
+        drop(state);
+        self.changed.notify_all();
     }
 
     /// Waits until `workers` are ready (or have failed to become so).
     pub fn wait_for(&self, workers: u32) {
-        let mut state = self.state.lock().expect("no worker panics while holding the start");
-        while state.ready < workers {
-            state = self.changed.wait(state).expect("no worker panics while holding the start");
-        }
+        self.wait_while(|s| s.ready < workers);
     }
 
     /// Lets everybody go.
     pub fn open(&self) {
-        self.state.lock().expect("no worker panics while holding the start").is_open = true;
+        self.lock().is_open = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until `workers` have done their last measured I/O, or `limit` has passed; true if
+    /// they have.
+    pub fn wait_finished(&self, workers: u32, limit: Duration) -> bool {
+        let state = self.lock();
+        let waited = self.changed.wait_timeout_while(state, limit, |s| s.finished < workers);
+        waited.expect("nobody panics while holding the start").0.finished >= workers
+    }
+
+    /// Lets workers go on from their end.
+    pub fn release(&self) {
+        self.lock().holds_end = false;
         self.changed.notify_all();
     }
 }
@@ -121,6 +167,7 @@ pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
         Err(error) => {
             // Nobody waits for a worker that could not be made.
             context.start.reached();
+            context.start.finished();
             failed_report(error)
         }
     }
@@ -853,6 +900,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             }
         }
         let cpu = thread_cpu();
+        self.context.start.finished();
         let backlog_count = match &mut self.calendar {
             Some(calendar) => {
                 let until = self.clock.to_ns(last.min(self.deadline).saturating_sub(self.started));
