@@ -4,12 +4,7 @@
 //! alone, and a stronger call stands in for a weaker one, never the reverse: a level that cannot be
 //! kept is an error. [`Flushed`] says what was called.
 //!
-//! | level   | Linux       | macOS            | FreeBSD: ZFS | FreeBSD: UFS | FreeBSD: disk | Windows            |
-//! |---------|-------------|------------------|--------------|--------------|---------------|--------------------|
-//! | Barrier | `fdatasync` | `F_BARRIERFSYNC` | `fsync`      | none         | `DIOCGFLUSH`  | `FlushFileBuffers` |
-//! | Data    | `fdatasync` | `fsync`          | `fdatasync`  | `fdatasync`  | `DIOCGFLUSH`  | `FlushFileBuffers` |
-//! | File    | `fsync`     | `fsync`          | `fsync`      | `fsync`      | `DIOCGFLUSH`  | `FlushFileBuffers` |
-//! | Device  | `fsync`     | `F_FULLFSYNC`    | `fsync`      | none         | `DIOCGFLUSH`  | `FlushFileBuffers` |
+//! The table stands with [`FlushLevel`].
 //!
 //! Cannot see: whether the drive obeys. A filesystem mounted with `nobarrier`, a controller that
 //! declares its cache safe, and a drive that lies all make `Device` an empty word; only power loss
@@ -22,7 +17,18 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// What a flush is to promise.
+/// What a flush is to promise, and the call that keeps it:
+///
+/// | level   | Linux       | macOS            | FreeBSD: ZFS | FreeBSD: UFS | FreeBSD: disk | Windows            |
+/// |---------|-------------|------------------|--------------|--------------|---------------|--------------------|
+/// | Barrier | `fdatasync` | `F_BARRIERFSYNC` | `fsync`      | none         | `DIOCGFLUSH`  | `FlushFileBuffers` |
+/// | Data    | `fdatasync` | `fsync`          | `fdatasync`  | `fdatasync`  | `DIOCGFLUSH`  | `FlushFileBuffers` |
+/// | File    | `fsync`     | `fsync`          | `fsync`      | `fsync`      | `DIOCGFLUSH`  | `FlushFileBuffers` |
+/// | Device  | `fsync`     | `F_FULLFSYNC`    | `fsync`      | none         | `DIOCGFLUSH`  | `FlushFileBuffers` |
+///
+/// None of them binds a drive that lies, a controller that declares its cache safe, a filesystem
+/// mounted with `nobarrier`, or an overlay mounted `volatile`; and on tmpfs and ramfs there is nothing to
+/// flush and nothing lasts.
 ///
 /// `Device` includes `File`, which includes `Data`. `Barrier` is about order alone: `Device` includes
 /// it everywhere, `Data` and `File` include it on Linux and Windows, where they flush the device too,

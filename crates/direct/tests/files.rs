@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use support::{folder, skip};
 use trueio_direct::{
     AlignedBuffer, FlushLevel, Granted, LockError, LockMode, OpenError, OpenOptions, Policy, ProbeError, SyncMode,
-    TransferError, TransferPart, evict, flush, preallocate, probe, residency, sync_directory, try_lock, unlock,
+    TransferError, TransferPart, preallocate, probe, sync_directory, try_lock, unlock,
 };
 
 fn new_file(policy: Policy) -> (tempfile::TempDir, PathBuf, trueio_direct::DirectFile) {
@@ -158,7 +158,11 @@ fn sync_modes_open_and_write() {
 fn preallocation_lengthens_and_changes_nothing_that_exists() {
     let (_folder, path, file) = new_file(Policy::Off);
     file.write_all_at(b"data", 0).unwrap();
-    preallocate(file.file(), 0, 1 << 20).unwrap();
+    if let Err(error) = preallocate(file.file(), 0, 1 << 20) {
+        assert_eq!(error.kind(), std::io::ErrorKind::Unsupported, "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"data");
+        return skip("preallocate", &error.to_string());
+    }
     let contents = std::fs::read(&path).unwrap();
     assert_eq!(contents.len(), 1 << 20);
     assert!(contents.starts_with(b"data\0\0"));
@@ -212,6 +216,7 @@ fn a_range_lock_keeps_out_its_range_and_survives_another_descriptor() {
 #[cfg(target_os = "linux")]
 #[test]
 fn written_pages_are_dirty_then_clean_then_gone() {
+    use trueio_direct::{evict, flush, residency};
     let (_folder, _path, file) = new_file(Policy::Off);
     file.write_all_at(&vec![7; 40 * 4096 - 10], 0).unwrap();
     let before = residency(file.file(), 0, 0).unwrap();

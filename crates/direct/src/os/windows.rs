@@ -7,7 +7,8 @@
 //!
 //! Wine accepts the flag and ignores it, so under Wine files are [`Support::SilentlyBuffered`].
 //!
-//! Run under Wine 8.0 only, never on Windows itself.
+//! Run under Wine 8.0 only, never on Windows itself. Wine lacks `FileStorageInfo`,
+//! `FileAllocationInfo` and the storage queries on files, so those were never seen to answer.
 //!
 //! Source: Microsoft, "File Buffering", "CreateFileW", "FILE_STORAGE_INFO", "LockFileEx",
 //! "FlushFileBuffers", "FSCTL_LOCK_VOLUME".
@@ -92,7 +93,7 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<DirectFile, Ope
             return Err(OpenError::NotAFile { path: path.to_owned(), kind: "pipe or character device" });
         }
         if options.policy == Policy::Off {
-            return Ok((Granted::Buffered, Alignment::not_needed(), "the cache was asked for".to_owned()));
+            return Ok((Granted::Buffered, Alignment::not_needed(), "the page cache was asked for".to_owned()));
         }
         let (support, reason) = support(&file, refusal.as_ref());
         let granted = settle(path, options.policy, &support, Granted::Direct, refusal)?;

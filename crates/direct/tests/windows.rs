@@ -1,0 +1,100 @@
+//! What is Windows' own: sharing, mandatory locks, the answer about buffering. Run under Wine by
+//! `tests/wine/run.sh`; what Wine cannot do is said, and skipped.
+#![cfg(windows)]
+
+mod support;
+
+use std::fs::File;
+use support::skip;
+use trueio_direct::{
+    DeviceError, Granted, LockError, LockMode, OpenError, OpenOptions, Policy, Support, device_facts, lock_volume,
+    preallocate, probe, sync_directory, try_lock_range, unlock_range,
+};
+
+/// Goal: Wine, which accepts `FILE_FLAG_NO_BUFFERING` and ignores it, is not believed.
+/// Method: either it is named and refused under `Require`, or (on Windows itself) the file is direct
+/// and a misaligned write fails in the kernel too.
+#[test]
+fn no_buffering_is_granted_only_where_it_is_enforced() {
+    use std::os::windows::fs::{FileExt, OpenOptionsExt};
+    const FILE_FLAG_NO_BUFFERING: u32 = 0x2000_0000;
+    let folder = support::folder();
+    let path = folder.path().join("data");
+    let raw = File::options().write(true).create_new(true).custom_flags(FILE_FLAG_NO_BUFFERING).open(&path).unwrap();
+    let is_enforced = raw.seek_write(&[1; 100], 1).is_err();
+    drop(raw);
+    let required = OpenOptions::new().read(true).write(true).open(&path);
+    let support = probe(&path).unwrap().support;
+    if is_enforced {
+        assert_eq!(required.unwrap().granted(), Granted::Direct);
+        assert_eq!(support, Support::Direct);
+    } else {
+        let error = required.unwrap_err();
+        assert!(matches!(&error, OpenError::Buffers { reason, .. } if reason.contains("Wine")), "{error}");
+        assert!(matches!(support, Support::SilentlyBuffered { .. }));
+        let file = OpenOptions::new().read(true).policy(Policy::Prefer).open(&path).unwrap();
+        assert_eq!(file.granted(), Granted::Buffered);
+    }
+}
+
+#[test]
+fn an_exclusive_file_is_busy_for_every_other_opener() {
+    let folder = support::folder();
+    let path = folder.path().join("data");
+    let options = OpenOptions::new().read(true).write(true).policy(Policy::Off);
+    let file = options.clone().create_new(true).exclusive(true).open(&path).unwrap();
+    assert_eq!(File::open(&path).unwrap_err().raw_os_error(), Some(32));
+    assert!(matches!(options.open(&path), Err(OpenError::Busy { .. })));
+    drop(file);
+    options.open(&path).unwrap();
+}
+
+#[test]
+fn a_range_lock_keeps_out_its_range_and_binds_plain_writes() {
+    use std::os::windows::fs::FileExt;
+    let folder = support::folder();
+    let path = folder.path().join("data");
+    std::fs::write(&path, [0; 300]).unwrap();
+    let open = || File::options().read(true).write(true).open(&path).unwrap();
+    let (file, other) = (open(), open());
+    try_lock_range(&file, LockMode::Exclusive, 0, 100).unwrap();
+    assert!(matches!(try_lock_range(&other, LockMode::Shared, 50, 100), Err(LockError::Held(_))));
+    match other.seek_write(&[1], 50) {
+        Ok(_) => skip("mandatory-locks", "a write went through a lock, as it does under Wine"),
+        Err(error) => assert_eq!(error.raw_os_error(), Some(33), "{error}"),
+    }
+    other.seek_write(&[1], 100).unwrap();
+    unlock_range(&file, 0, 100).unwrap();
+    try_lock_range(&other, LockMode::Exclusive, 50, 0).unwrap();
+}
+
+#[test]
+fn a_regular_file_is_no_disk() {
+    let folder = support::folder();
+    let file = File::create_new(folder.path().join("data")).unwrap();
+    let error = device_facts(&file).unwrap_err();
+    assert!(matches!(error, DeviceError::NotADevice { kind: "regular file" }), "{error}");
+    // Wine grants the lock of a volume even on a file; here only that the call can be made counts.
+    let _ = lock_volume(&file);
+}
+
+#[test]
+fn a_folder_cannot_be_flushed_and_that_is_said() {
+    let folder = support::folder();
+    assert_eq!(sync_directory(folder.path()).unwrap_err().kind(), std::io::ErrorKind::Unsupported);
+}
+
+#[test]
+fn preallocation_never_shortens() {
+    let folder = support::folder();
+    let path = folder.path().join("data");
+    std::fs::write(&path, [7; 10_000]).unwrap();
+    let file = File::options().read(true).write(true).open(&path).unwrap();
+    if let Err(error) = preallocate(&file, 0, 1 << 20) {
+        return skip("preallocate", &error.to_string());
+    }
+    preallocate(&file, 0, 100).unwrap();
+    let contents = std::fs::read(&path).unwrap();
+    assert_eq!(contents.len(), 1 << 20);
+    assert!(contents[..10_000].iter().all(|byte| *byte == 7));
+}
