@@ -116,9 +116,11 @@ impl JobFileError {
             let margin = " ".repeat(number.len());
             // The mark stands under the characters that are printed: tabs are kept as tabs, so that
             // they move the mark as far as they move the text.
-            let lead: String =
-                text[line_begin..problem.span.start].chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-            let marked = problem.span.end.clamp(problem.span.start, line_begin + line.len().max(lead.len()));
+            let before = &text[line_begin..problem.span.start.min(line_begin + line.len())];
+            let lead: String = before.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+            // A parser may point at the line's ending, which is not printed; the mark then stands after
+            // the text.
+            let marked = problem.span.end.min(line_begin + line.len()).max(problem.span.start);
             let marks = text.get(problem.span.start..marked).map_or(1, |marked| marked.chars().count()).max(1);
             // Writing to a String cannot fail.
             let _ = writeln!(out, "error: {}", problem.message);
@@ -549,6 +551,13 @@ error: not TOML: string values must be quoted, expected literal string
     fn control_characters_of_a_file_do_not_reach_the_terminal() {
         let error = read("[job.a]\n\"\\u001b[31m\" = 1 # \u{1b}[31m\n").unwrap_err();
         assert!(!error.contains('\u{1b}'), "{error:?}");
+    }
+
+    #[test]
+    fn a_mistake_at_a_lines_ending_is_marked_after_its_text() {
+        let error = read("[job.a]\r\n\"unclosed\r\nrw = 0").unwrap_err();
+        assert!(error.contains("2 | \"unclosed\n"), "{error}");
+        assert!(error.contains("\n  |          ^"), "{error}");
     }
 
     #[test]

@@ -120,10 +120,25 @@ fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
                     },
                 ));
             }
-            Ok(names.iter().map(|name| join(name)).collect())
+            let paths: Vec<String> = names.iter().map(|name| join(name)).collect();
+            for (index, path) in paths.iter().enumerate() {
+                if let Some(earlier) = paths[..index].iter().find(|earlier| plain(earlier) == plain(path)) {
+                    let reason = format!("`{earlier}` and `{path}` are one file");
+                    return Err(values.refuse("filename", Rule::BadValue { option: "filename", reason }));
+                }
+            }
+            Ok(paths)
         }
         None => Ok((0..count).map(|index| join(&format!("trueio-{}-{index}.dat", values.job))).collect()),
     }
+}
+
+/// A path without what does not change its meaning: `./a//b` is `a/b`. `..` stays: what it means
+/// depends on symbolic links.
+pub(super) fn plain(path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let root = if path.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
 }
 
 /// Every path named for destruction must be a target that exists: a name that misses its target is
@@ -246,6 +261,8 @@ fn new_file(
     file_count: usize,
 ) -> Result<JobFile, Refusal> {
     let facts = directory_facts(planner, values, path)?;
+    // Two spellings of one path are one file, and the first spelling is its name in the plan.
+    let path = &planner.created.keys().find(|created| plain(created) == plain(path)).map_or(path, |c| c).to_owned();
     // A file that an earlier job of this plan creates has a size already.
     let earlier_bytes = planner.created.get(path).map(|created| created.length_bytes);
     let (offset_bytes, size_bytes) = match earlier_bytes {
@@ -294,11 +311,15 @@ fn new_file(
         Prepare::CreateAllocated => 1,
         _ => 0,
     };
-    if thoroughness(prepare) > thoroughness(created.prepare) {
+    let is_promoted = thoroughness(prepare) > thoroughness(created.prepare);
+    if is_promoted {
         created.prepare = prepare;
     }
     created.remove_after &= remove_after;
     created.length_bytes = created.length_bytes.max(length_bytes);
+    if is_promoted {
+        planner.note(&values.job, &format!("`{path}` is prepared for this job before an earlier job writes to it"));
+    }
     let plan = FilePlan { path: path.to_owned(), prepare, remove_after, offset_bytes, size_bytes };
     Ok(JobFile { plan, facts: Some(facts) })
 }
@@ -352,7 +373,8 @@ fn directory_facts(planner: &mut Planner, values: &Values, path: &str) -> Result
 fn untouched_file(values: &Values, path: &str, file_count: usize) -> Result<JobFile, Refusal> {
     let offset_bytes = match values.extent("offset") {
         Some(Extent::Bytes(bytes)) => bytes,
-        _ => 0,
+        Some(Extent::Percent(percent)) => percent_of(UNTOUCHED_SIZE_BYTES, percent),
+        None => 0,
     };
     let size_bytes = match values.extent("size") {
         Some(Extent::Percent(percent)) if values.number("filesize").is_none() => {

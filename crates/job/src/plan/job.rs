@@ -42,6 +42,9 @@ pub(super) fn plan_job(
 ) -> Result<JobPlan, Refusal> {
     let ops = plan_ops(planner, values)?;
     let (sizes, sizes_option) = plan_sizes(values)?;
+    if sizes_option != "bs" {
+        values.derive("bs", "", format!("`{sizes_option}` says the sizes"));
+    }
     let order = plan_order(planner, values, ops);
     let used: Vec<(OpKind, &BlockSizes)> =
         [OpKind::Read, OpKind::Write, OpKind::Trim].into_iter().zip(&sizes).filter(|(op, _)| ops.has(*op)).collect();
@@ -156,7 +159,7 @@ fn note_unused(planner: &mut Planner, values: &Values, names: &[&str], because: 
     }
 }
 
-fn plan_ops(planner: &mut Planner, values: &Values) -> Result<Ops, Refusal> {
+fn plan_ops(planner: &mut Planner, values: &mut Values) -> Result<Ops, Refusal> {
     if values.is_said("rwmixread") && values.is_said("rwmixwrite") {
         let (read, write) = (values.number("rwmixread").unwrap_or(50), values.number("rwmixwrite").unwrap_or(50));
         if read + write != 100 {
@@ -172,7 +175,12 @@ fn plan_ops(planner: &mut Planner, values: &Values) -> Result<Ops, Refusal> {
         }
     }
     let read_percent = match values.number("rwmixwrite") {
-        Some(write) => 100 - write,
+        Some(write) => {
+            if !values.is_said("rwmixread") {
+                values.derive("rwmixread", (100 - write).to_string(), "what `rwmixwrite` leaves");
+            }
+            100 - write
+        }
         None => values.number("rwmixread").unwrap_or(50),
     };
     let word = values.choice("rw").expect("`rw` has a default");

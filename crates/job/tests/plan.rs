@@ -1,0 +1,709 @@
+//! What is planned and what is refused, on targets that are described and not touched.
+
+use std::collections::{BTreeMap, BTreeSet};
+use trueio_job::{
+    EngineAvailability, EngineState, Machine, Refusal, Rule, TABLE, Target, explain, explain_refusal, parse_job_file,
+    plan,
+};
+use trueio_model::*;
+
+// ---- a machine that is only described --------------------------------------------------------
+
+fn machine() -> Machine {
+    Machine {
+        memory_bytes: Some(8 << 30),
+        cpus: vec![0, 1, 2, 3],
+        engines: EngineAvailability::all(),
+        entropy: 42,
+        idle_baseline_ns: 500_000_000,
+    }
+}
+
+fn facts(path: &str, kind: TargetKind, size: Option<u64>) -> TargetFacts {
+    TargetFacts {
+        path: path.into(),
+        kind,
+        size_bytes: size.map_or_else(|| Fact::unknown("not asked"), |size| Fact::known(size, "statx")),
+        filesystem: (kind != TargetKind::BlockDevice).then(|| FilesystemFacts {
+            kind: "ext4".into(),
+            mount_point: "/mnt".into(),
+            source: "/dev/vda1".into(),
+            options: "rw,relatime".into(),
+            size_bytes: Fact::known(100 << 30, "statvfs"),
+            available_bytes: Fact::known(10 << 30, "statvfs"),
+            block_bytes: Fact::known(4096, "statvfs"),
+        }),
+        stack: Vec::new(),
+        disks: Vec::new(),
+        direct: DirectFacts {
+            support: DirectSupport::Direct,
+            reason: "statx reports an alignment".into(),
+            memory_alignment_bytes: Fact::known(512, "statx DIOALIGN"),
+            write_alignment_bytes: Fact::known(512, "statx DIOALIGN"),
+            read_alignment_bytes: Fact::known(512, "statx DIOALIGN"),
+        },
+    }
+}
+
+/// `.` and `/mnt` on ext4, `/mnt/old` of 1 MiB, `/dev/vdb` of 1 GiB, `/tmp` on tmpfs, `/dev`, a
+/// read-only `/cdrom`; nothing else exists.
+fn look(path: &str) -> Target {
+    let present = |facts| Target::Present(Box::new(facts));
+    match path {
+        "." | "/mnt" | "/mnt/dir" => present(facts(path, TargetKind::Directory, None)),
+        "/mnt/old" | "/mnt/old2" => present(facts(path, TargetKind::File, Some(1 << 20))),
+        "/mnt/empty" => present(facts(path, TargetKind::File, Some(0))),
+        "/dev/vdb" => present(facts(path, TargetKind::BlockDevice, Some(1 << 30))),
+        "/dev/null" => present(facts(path, TargetKind::CharacterDevice, None)),
+        "/tmp" | "/dev" | "/cdrom" => {
+            let mut facts = facts(path, TargetKind::Directory, None);
+            let filesystem = facts.filesystem.as_mut().expect("a directory has a filesystem");
+            filesystem.mount_point = path.into();
+            match path {
+                "/tmp" => {
+                    filesystem.kind = "tmpfs".into();
+                    facts.direct.support = DirectSupport::SilentlyBuffered;
+                    facts.direct.reason = "tmpfs lives in the page cache".into();
+                }
+                "/dev" => filesystem.kind = "devtmpfs".into(),
+                _ => filesystem.options = "ro,relatime".into(),
+            }
+            present(facts)
+        }
+        "/secret" => Target::Unreadable("Permission denied (os error 13)".into()),
+        _ => Target::Missing,
+    }
+}
+
+fn spec(name: &str, options: &[(&str, &str)]) -> JobSpec {
+    let mut spec = JobSpec::new(name);
+    for (name, value) in options {
+        spec.set(name, *value, Origin::Preset { name: "test".into() });
+    }
+    spec
+}
+
+fn plan_one(options: &[(&str, &str)]) -> Result<JobPlan, Refusal> {
+    plan(&[spec("a", options)], &look, &machine()).map(|mut plan| plan.jobs.remove(0))
+}
+
+fn refused(options: &[(&str, &str)]) -> Rule {
+    *plan_one(options).expect_err("refused").rule
+}
+
+fn rule_name(options: &[(&str, &str)]) -> &'static str {
+    plan_one(options).expect_err("refused").rule.name()
+}
+
+// ---- every row counts -------------------------------------------------------------------------
+
+/// Goal: no option is read and then forgotten.
+/// Method: for each row, a job with and without one word about it; the plans must differ in
+/// something else than the list of values that `explain` prints.
+#[test]
+fn every_row_of_the_table_changes_the_plan() {
+    type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+    let cases: &[Case] = &[
+        ("rw", &[], "randwrite"),
+        ("rwmixread", &[("rw", "rw")], "70"),
+        ("rwmixwrite", &[("rw", "rw")], "10"),
+        ("bs", &[], "8k"),
+        ("bsrange", &[], "4k-16k"),
+        ("bssplit", &[], "4k/10:8k/90"),
+        ("norandommap", &[("rw", "randread")], "true"),
+        ("random_distribution", &[("rw", "randread")], "zipf:1.2"),
+        ("randseed", &[], "7"),
+        ("randrepeat", &[], "false"),
+        ("filename", &[], "/mnt/new"),
+        ("directory", &[], "/mnt/dir"),
+        ("size", &[], "2m"),
+        ("filesize", &[], "512k"),
+        ("nrfiles", &[], "4"),
+        ("file_service_type", &[("nrfiles", "2")], "random"),
+        ("offset", &[], "64k"),
+        ("overwrite", &[("rw", "write")], "true"),
+        ("fallocate", &[("rw", "write")], "none"),
+        ("unlink", &[], "false"),
+        ("runtime", &[], "30s"),
+        ("time_based", &[("runtime", "30s")], "true"),
+        ("ramp_time", &[], "1s"),
+        ("io_size", &[], "16m"),
+        ("loops", &[], "3"),
+        ("number_ios", &[], "10"),
+        ("startdelay", &[], "1s"),
+        ("stonewall", &[], "true"),
+        ("ioengine", &[], "sync"),
+        ("iodepth", &[], "16"),
+        ("iodepth_batch", &[("iodepth", "16")], "4"),
+        ("iodepth_batch_complete_min", &[("iodepth", "16")], "4"),
+        ("iodepth_batch_complete_max", &[("iodepth", "16")], "4"),
+        ("numjobs", &[], "2"),
+        ("fixedbufs", &[], "false"),
+        ("registerfiles", &[], "false"),
+        ("sqthread_poll", &[], "true"),
+        ("hipri", &[], "true"),
+        ("simulated", &[("ioengine", "simulated")], "service=1ms"),
+        ("direct", &[], "off"),
+        ("sync", &[], "dsync"),
+        ("fsync", &[], "1"),
+        ("fdatasync", &[], "1"),
+        ("end_fsync", &[], "true"),
+        ("rwf_dsync", &[], "true"),
+        ("uncached", &[], "true"),
+        ("atomic", &[], "true"),
+        ("invalidate", &[], "false"),
+        ("rate", &[], "10m"),
+        ("rate_iops", &[], "1000"),
+        ("rate_process", &[("rate_iops", "1000")], "poisson"),
+        ("thinktime", &[], "1ms"),
+        ("thinktime_blocks", &[("thinktime", "1ms")], "8"),
+        ("zero_buffers", &[("rw", "write")], "true"),
+        ("refill_buffers", &[("rw", "write")], "true"),
+        ("buffer_compress_percentage", &[("rw", "write")], "50"),
+        ("dedupe_percentage", &[("rw", "write")], "50"),
+        ("verify", &[("rw", "write")], "crc32c"),
+        ("cpus_allowed", &[], "1"),
+        ("nice", &[], "5"),
+        ("continue_on_error", &[], "all"),
+    ];
+    let covered: BTreeSet<&str> = cases.iter().map(|case| case.0).collect();
+    for row in TABLE.iter().filter(|row| row.name != "overwrite_existing") {
+        assert!(covered.contains(row.name), "`{}` has no case here", row.name);
+    }
+    let planned = |options: &[(&str, &str)]| {
+        let specs = [spec("first", &[("size", "1m")]), spec("b", options)];
+        let mut plan =
+            plan(&specs, &look, &machine()).unwrap_or_else(|e| panic!("{options:?}: {}", explain_refusal(&e)));
+        let mut job = plan.jobs.remove(1);
+        assert_eq!(job.values.len(), TABLE.len(), "every row has its value and origin");
+        job.values.clear();
+        job
+    };
+    for (name, context, value) in cases {
+        let mut options = vec![("size", "1m")];
+        options.extend_from_slice(context);
+        let without = planned(&options);
+        options.push((name, value));
+        assert_ne!(planned(&options), without, "`{name} = {value}` changes nothing");
+    }
+    // The last row's effect is that there is a plan at all.
+    let destroys = [("rw", "write"), ("filename", "/mnt/old")];
+    assert_eq!(rule_name(&destroys), "existing_target_not_named");
+    assert!(plan_one(&[destroys[0], destroys[1], ("overwrite_existing", "/mnt/old")]).is_ok());
+}
+
+#[test]
+fn every_value_stands_in_the_plan_in_the_tables_order_with_its_origin() {
+    let job = plan_one(&[("size", "1m"), ("bs", "8K")]).unwrap();
+    let names: Vec<&str> = job.values.iter().map(|value| value.name.as_str()).collect();
+    assert_eq!(names, TABLE.iter().map(|row| row.name).collect::<Vec<_>>());
+    let of = |name: &str| job.values.iter().find(|value| value.name == name).unwrap();
+    assert_eq!((of("bs").value.as_str(), &of("bs").origin), ("8k", &Origin::Preset { name: "test".into() }));
+    assert_eq!(of("iodepth").origin, Origin::Default);
+    assert!(matches!(of("ioengine").origin, Origin::Derived { .. }));
+}
+
+// ---- files ------------------------------------------------------------------------------------
+
+#[test]
+fn a_job_without_filename_makes_a_file_of_its_own_and_removes_it() {
+    let job = plan_one(&[("rw", "randread"), ("size", "4m")]).unwrap();
+    assert_eq!(
+        job.files,
+        [FilePlan {
+            path: "trueio-a-0.dat".into(),
+            prepare: Prepare::CreateFilled,
+            remove_after: true,
+            offset_bytes: 0,
+            size_bytes: 4 << 20,
+        }]
+    );
+}
+
+#[test]
+fn what_a_new_file_holds_depends_on_what_is_done_with_it() {
+    for (options, prepare) in [
+        (&[("rw", "read")][..], Prepare::CreateFilled),
+        (&[("rw", "randrw")], Prepare::CreateFilled),
+        (&[("rw", "trim")], Prepare::CreateFilled),
+        (&[("rw", "write")], Prepare::CreateAllocated),
+        (&[("rw", "randwrite"), ("overwrite", "1")], Prepare::CreateFilled),
+        (&[("rw", "write"), ("fallocate", "none")], Prepare::CreateEmpty),
+        (&[("rw", "write"), ("ioengine", "null")], Prepare::Nothing),
+    ] {
+        let mut options = options.to_vec();
+        options.push(("size", "1m"));
+        assert_eq!(plan_one(&options).unwrap().files[0].prepare, prepare, "{options:?}");
+    }
+}
+
+#[test]
+fn an_existing_file_is_read_as_it_is_and_never_removed() {
+    let job = plan_one(&[("rw", "randread"), ("filename", "/mnt/old"), ("unlink", "1")]).unwrap();
+    let file = &job.files[0];
+    assert_eq!((file.prepare, file.remove_after), (Prepare::UseExisting, false));
+    assert_eq!((file.offset_bytes, file.size_bytes), (0, 1 << 20));
+}
+
+#[test]
+fn writing_or_trimming_what_exists_is_refused_unless_it_is_named_exactly() {
+    for (rw, path) in [("write", "/mnt/old"), ("randrw", "/mnt/old"), ("trim", "/mnt/old"), ("randwrite", "/dev/vdb")] {
+        let options = [("rw", rw), ("filename", path)];
+        assert_eq!(rule_name(&options), "existing_target_not_named", "{rw} {path}");
+        assert!(plan_one(&[options[0], options[1], ("overwrite_existing", path)]).is_ok(), "{rw} {path}");
+    }
+    let near = [("rw", "write"), ("filename", "/mnt/old"), ("overwrite_existing", "/mnt//old")];
+    assert_eq!(rule_name(&near), "named_for_overwrite_not_used");
+    // Permission for one of two files is no permission for the other.
+    let one_of_two = [("rw", "write"), ("filename", "/mnt/old:/mnt/old2"), ("overwrite_existing", "/mnt/old")];
+    assert_eq!(rule_name(&one_of_two), "existing_target_not_named");
+}
+
+#[test]
+fn permission_to_destroy_what_does_not_exist_is_a_mistake_and_refused() {
+    let options = [("rw", "write"), ("size", "1m"), ("filename", "/mnt/odl"), ("overwrite_existing", "/mnt/odl")];
+    assert_eq!(rule_name(&options), "named_for_overwrite_missing");
+}
+
+#[test]
+fn a_generated_name_that_is_taken_is_refused_even_for_reading() {
+    let taken = |path: &str| match path {
+        "trueio-a-0.dat" => Target::Present(Box::new(facts(path, TargetKind::File, Some(1 << 30)))),
+        path => look(path),
+    };
+    for rw in ["read", "write"] {
+        let refusal = plan(&[spec("a", &[("rw", rw), ("size", "1m")])], &taken, &machine()).unwrap_err();
+        assert_eq!(refusal.rule.name(), "generated_name_taken");
+    }
+}
+
+#[test]
+fn a_new_file_needs_a_size_a_directory_and_room() {
+    assert_eq!(rule_name(&[("rw", "read")]), "size_missing");
+    assert_eq!(rule_name(&[("size", "50%")]), "percent_of_nothing");
+    assert_eq!(rule_name(&[("size", "1m"), ("directory", "/nowhere")]), "directory_missing");
+    assert_eq!(rule_name(&[("size", "1m"), ("directory", "/mnt/old")]), "wrong_kind_of_target");
+    assert_eq!(rule_name(&[("size", "1m"), ("directory", "/cdrom")]), "cannot_create_here");
+    assert_eq!(rule_name(&[("size", "1m"), ("filename", "/secret")]), "target_unreadable");
+    assert_eq!(
+        refused(&[("size", "11g")]),
+        Rule::SizeBeyondFreeSpace { mount_point: "/mnt".into(), needed_bytes: 11 << 30, available_bytes: 10 << 30 }
+    );
+}
+
+#[test]
+fn room_is_counted_over_all_files_of_all_jobs_and_a_shared_file_once() {
+    let six = [("size", "6g")];
+    let refusal = plan(&[spec("a", &six), spec("b", &six)], &look, &machine()).unwrap_err();
+    assert_eq!(refusal.rule.name(), "size_beyond_free_space");
+    let shared = [("size", "6g"), ("filename", "/mnt/new")];
+    assert!(plan(&[spec("a", &shared), spec("b", &shared)], &look, &machine()).is_ok());
+}
+
+/// fio makes a regular file in memory of a mistyped device and measures that (rc 0).
+#[test]
+fn a_mistyped_device_does_not_become_a_file_in_dev() {
+    let rule = refused(&[("rw", "write"), ("size", "4k"), ("filename", "/dev/loop1p1")]);
+    assert!(matches!(&rule, Rule::CannotCreateHere { reason, .. } if reason.contains("mistyped")), "{rule}");
+}
+
+#[test]
+fn an_existing_file_is_never_used_beyond_its_end() {
+    let old = ("filename", "/mnt/old");
+    assert_eq!(rule_name(&[old, ("size", "2m")]), "size_beyond_target");
+    assert_eq!(rule_name(&[old, ("size", "1m"), ("offset", "4k")]), "size_beyond_target");
+    assert_eq!(rule_name(&[old, ("offset", "1m")]), "size_beyond_target");
+    assert_eq!(
+        rule_name(&[old, ("offset", "4611686018427387904"), ("size", "4611686018427387904")]),
+        "size_beyond_target"
+    );
+    assert_eq!(rule_name(&[("filename", "/mnt/empty")]), "block_beyond_size");
+    let half = plan_one(&[old, ("size", "50%"), ("offset", "50%")]).unwrap();
+    assert_eq!((half.files[0].offset_bytes, half.files[0].size_bytes), (512 << 10, 512 << 10));
+}
+
+#[test]
+fn a_directory_or_character_device_is_no_target() {
+    assert_eq!(rule_name(&[("filename", "/mnt")]), "wrong_kind_of_target");
+    assert_eq!(rule_name(&[("filename", "/dev/null"), ("size", "1m")]), "wrong_kind_of_target");
+}
+
+#[test]
+fn size_is_divided_over_the_files_and_a_block_must_fit_into_each() {
+    let job = plan_one(&[("size", "1m"), ("nrfiles", "4")]).unwrap();
+    assert!(job.files.len() == 4 && job.files.iter().all(|file| file.size_bytes == 256 << 10));
+    assert_eq!(job.limits.io_bytes, 1 << 20);
+    assert_eq!(
+        refused(&[("size", "1m"), ("nrfiles", "4"), ("bs", "512k")]),
+        Rule::BlockBeyondSize { path: "trueio-a-0.dat".into(), block_bytes: 512 << 10, region_bytes: 256 << 10 }
+    );
+    // Only the operations that the job performs count.
+    assert!(plan_one(&[("size", "64k"), ("bs", "4k,1m"), ("rw", "read")]).is_ok());
+}
+
+#[test]
+fn filesize_is_each_files_and_size_then_only_says_how_much_is_transferred() {
+    let job = plan_one(&[("filesize", "1m"), ("nrfiles", "2"), ("size", "64m")]).unwrap();
+    assert_eq!(job.files[0].size_bytes, 1 << 20);
+    assert_eq!(job.limits.io_bytes, 64 << 20);
+}
+
+#[test]
+fn a_directory_stands_before_relative_names_and_contradicts_absolute_ones() {
+    let job = plan_one(&[("size", "1m"), ("directory", "/mnt/"), ("filename", "new")]).unwrap();
+    assert_eq!(job.files[0].path, "/mnt/new");
+    assert_eq!(rule_name(&[("size", "1m"), ("directory", "/mnt"), ("filename", "/mnt/old")]), "contradiction");
+}
+
+#[test]
+fn two_spellings_of_one_path_are_one_file() {
+    let options = |path| [("size", "1m"), ("filename", path)];
+    let plan = plan(&[spec("a", &options("new")), spec("b", &options("./new"))], &look, &machine()).unwrap();
+    assert_eq!(plan.jobs[1].files[0].path, "new");
+    assert_eq!(rule_name(&options("new:./new")), "bad_value");
+}
+
+#[test]
+fn a_file_that_an_earlier_job_creates_can_be_read_by_a_later_one_without_saying_its_size_again() {
+    let write = [("rw", "write"), ("size", "1m"), ("filename", "/mnt/new")];
+    let read = [("rw", "randread"), ("filename", "/mnt/new"), ("stonewall", "1"), ("unlink", "0")];
+    let plan = plan(&[spec("w", &write), spec("r", &read)], &look, &machine()).unwrap();
+    assert_eq!(plan.jobs[1].files[0].size_bytes, 1 << 20);
+    // Both say the same about the one file: filled, because one reads; kept, because one keeps it.
+    for job in &plan.jobs {
+        assert_eq!((job.files[0].prepare, job.files[0].remove_after), (Prepare::CreateFilled, false), "{}", job.name);
+    }
+    assert!(plan.notes.iter().any(|note| note.contains("`/mnt/new` is prepared for this job")), "{:?}", plan.notes);
+}
+
+#[test]
+fn a_path_is_looked_at_once_so_that_a_plan_rests_on_one_answer() {
+    let looks = std::cell::RefCell::new(BTreeMap::<String, u32>::new());
+    let counting = |path: &str| {
+        *looks.borrow_mut().entry(path.to_owned()).or_default() += 1;
+        look(path)
+    };
+    let options = [("filename", "/mnt/old:/mnt/new"), ("size", "64k")];
+    plan(&[spec("a", &options), spec("b", &options)], &counting, &machine()).unwrap();
+    assert!(looks.borrow().values().all(|count| *count == 1), "{:?}", looks.borrow());
+}
+
+// ---- engine and queue -------------------------------------------------------------------------
+
+fn plan_with(engines: Vec<EngineState>, options: &[(&str, &str)]) -> Result<JobPlan, Refusal> {
+    let machine = Machine { engines: EngineAvailability { engines }, ..machine() };
+    plan(&[spec("a", options)], &look, &machine).map(|mut plan| plan.jobs.remove(0))
+}
+
+#[test]
+fn the_engine_is_io_uring_where_it_works_and_the_fallback_fits_the_depth() {
+    let size = ("size", "1m");
+    let no_uring = || vec![EngineState::fails(EngineKind::IoUring, "kernel.io_uring_disabled is 2")];
+    assert_eq!(plan_one(&[size]).unwrap().engine, EngineKind::IoUring);
+    assert_eq!(plan_with(no_uring(), &[size]).unwrap().engine, EngineKind::Sync);
+    assert_eq!(plan_with(no_uring(), &[size, ("rwf_dsync", "1")]).unwrap().engine, EngineKind::Pvsync2);
+    let deep = plan_with(no_uring(), &[size, ("iodepth", "8")]).unwrap();
+    assert_eq!((deep.engine, deep.queue.depth), (EngineKind::Libaio, 8));
+    let origin = &deep.values.iter().find(|value| value.name == "ioengine").unwrap().origin;
+    assert_eq!(origin.to_string(), "io_uring does not work here (kernel.io_uring_disabled is 2); libaio works here");
+    let neither =
+        vec![EngineState::fails(EngineKind::IoUring, "ENOSYS"), EngineState::fails(EngineKind::Libaio, "ENOSYS")];
+    let refusal = plan_with(neither, &[size, ("iodepth", "8")]).unwrap_err();
+    assert_eq!(refusal.rule.name(), "engine_unavailable");
+    let refusal = plan_with(no_uring(), &[size, ("ioengine", "io_uring")]).unwrap_err();
+    assert_eq!(refusal.rule.name(), "engine_unavailable");
+}
+
+#[test]
+fn a_queue_on_an_engine_that_blocks_is_refused_and_never_lowered() {
+    for engine in ["sync", "pvsync2", "mmap"] {
+        let rule = refused(&[("size", "1m"), ("ioengine", engine), ("iodepth", "2")]);
+        assert!(matches!(rule, Rule::DepthOnBlockingEngine { depth: 2, .. }), "{engine}: {rule}");
+    }
+    for engine in ["libaio", "io_uring", "null", "simulated"] {
+        let job = plan_one(&[("size", "1m"), ("ioengine", engine), ("iodepth", "2")]).unwrap();
+        assert_eq!(job.queue.depth, 2, "{engine}");
+    }
+}
+
+#[test]
+fn flags_and_ring_options_are_refused_on_engines_that_do_not_have_them() {
+    for option in ["rwf_dsync", "uncached", "atomic"] {
+        for engine in ["sync", "mmap", "null", "simulated"] {
+            let options = [("size", "1m"), ("ioengine", engine), (option, "1")];
+            assert_eq!(rule_name(&options), "engine_lacks", "{option} on {engine}");
+        }
+        assert!(plan_one(&[("size", "1m"), ("ioengine", "pvsync2"), (option, "1")]).is_ok(), "{option}");
+    }
+    for option in ["fixedbufs", "registerfiles", "sqthread_poll"] {
+        assert_eq!(rule_name(&[("size", "1m"), ("ioengine", "libaio"), (option, "1")]), "engine_lacks", "{option}");
+    }
+    for engine in ["libaio", "sync", "mmap"] {
+        assert_eq!(rule_name(&[("size", "1m"), ("ioengine", engine), ("hipri", "1")]), "engine_lacks", "{engine}");
+    }
+    let sync = plan_one(&[("size", "1m"), ("ioengine", "sync")]).unwrap();
+    assert!(!sync.uring.registered_buffers && !sync.uring.registered_files);
+    let polled = plan_one(&[("size", "1m"), ("ioengine", "pvsync2"), ("hipri", "1")]).unwrap();
+    assert_eq!((polled.write_flags.hipri, polled.uring.iopoll), (true, false));
+}
+
+#[test]
+fn batches_fit_into_the_queue() {
+    let size = ("size", "1m");
+    assert_eq!(plan_one(&[size, ("iodepth", "8")]).unwrap().queue.submit_batch, None);
+    assert_eq!(plan_one(&[size, ("iodepth", "8"), ("iodepth_batch", "8")]).unwrap().queue.submit_batch, Some(8));
+    assert_eq!(rule_name(&[size, ("iodepth", "8"), ("iodepth_batch", "9")]), "contradiction");
+    assert_eq!(rule_name(&[size, ("iodepth_batch_complete_min", "2")]), "contradiction");
+    let least_above_most =
+        [size, ("iodepth", "8"), ("iodepth_batch_complete_min", "4"), ("iodepth_batch_complete_max", "2")];
+    assert_eq!(rule_name(&least_above_most), "contradiction");
+}
+
+#[test]
+fn a_polled_submission_queue_needs_two_processors_a_worker() {
+    let polled = |workers| [("size", "1m"), ("sqthread_poll", "1"), ("numjobs", workers)];
+    assert!(plan_one(&polled("2")).is_ok());
+    assert_eq!(refused(&polled("3")), Rule::TooFewProcessors { needed: 6, there: 4 });
+    let jobs = [spec("a", &polled("2")), spec("b", &polled("1"))];
+    assert!(plan(&jobs, &look, &machine()).is_err(), "two jobs at the same time share the processors");
+    let mut jobs = jobs;
+    jobs[1].set("stonewall", "true", Origin::Default);
+    assert!(plan(&jobs, &look, &machine()).is_ok(), "one after the other they do not");
+}
+
+#[test]
+fn workers_are_pinned_only_to_processors_that_are_there() {
+    assert_eq!(plan_one(&[("size", "1m"), ("cpus_allowed", "1,3")]).unwrap().cpus, [1, 3]);
+    assert_eq!(refused(&[("size", "1m"), ("cpus_allowed", "1,7")]), Rule::ProcessorNotThere { cpu: 7 });
+}
+
+#[test]
+fn buffers_beyond_the_machines_memory_are_refused() {
+    let options = [("size", "1g"), ("bs", "1g"), ("iodepth", "16")];
+    let expected = Rule::BuffersBeyondMemory { needed_bytes: 16 << 30, memory_bytes: 8 << 30 };
+    assert_eq!(refused(&options), expected);
+}
+
+// ---- page cache -------------------------------------------------------------------------------
+
+#[test]
+fn required_direct_io_is_refused_where_the_filesystem_would_buffer() {
+    let tmpfs = [("size", "1m"), ("directory", "/tmp")];
+    let required = [tmpfs[0], tmpfs[1], ("direct", "require")];
+    assert!(matches!(refused(&required), Rule::DirectImpossible { .. }));
+    assert_eq!(plan_one(&tmpfs).unwrap().direct, DirectPolicy::Prefer);
+}
+
+#[test]
+fn a_block_that_direct_io_cannot_transfer_is_refused_if_required_and_buffered_aloud_if_preferred() {
+    let odd = [("size", "1m"), ("bs", "1000")];
+    let rule = refused(&[odd[0], odd[1], ("direct", "require")]);
+    assert!(matches!(rule, Rule::Misaligned { value_bytes: 1000, alignment_bytes: 512, .. }), "{rule}");
+    let plan = plan(&[spec("a", &odd)], &look, &machine()).unwrap();
+    assert_eq!(plan.jobs[0].direct, DirectPolicy::Off);
+    assert!(plan.notes[0].contains("a block of 1000 is not a multiple of 512 bytes"), "{:?}", plan.notes);
+    assert!(plan_one(&[odd[0], odd[1], ("direct", "off")]).is_ok());
+    // One size of a split, or the offset, is enough.
+    for (name, value) in [("bssplit", "4k/50:1000/50"), ("bsrange", "1000-4000"), ("offset", "100")] {
+        assert_eq!(rule_name(&[("size", "1m"), ("direct", "require"), (name, value)]), "misaligned", "{name}");
+    }
+}
+
+#[test]
+fn options_that_need_or_exclude_direct_io_settle_it_or_are_refused() {
+    let with = |options: &[(&'static str, &'static str)]| {
+        let mut all = vec![("size", "1m")];
+        all.extend_from_slice(options);
+        all
+    };
+    assert_eq!(plan_one(&with(&[("hipri", "1")])).unwrap().direct, DirectPolicy::Require);
+    assert_eq!(plan_one(&with(&[("atomic", "1")])).unwrap().direct, DirectPolicy::Require);
+    assert_eq!(plan_one(&with(&[("uncached", "1")])).unwrap().direct, DirectPolicy::Off);
+    assert_eq!(plan_one(&with(&[("ioengine", "mmap")])).unwrap().direct, DirectPolicy::Off);
+    assert_eq!(rule_name(&with(&[("hipri", "1"), ("direct", "off")])), "contradiction");
+    assert_eq!(rule_name(&with(&[("uncached", "1"), ("direct", "require")])), "contradiction");
+    assert_eq!(rule_name(&with(&[("uncached", "1"), ("atomic", "1")])), "contradiction");
+    assert_eq!(rule_name(&with(&[("ioengine", "mmap"), ("direct", "require")])), "engine_lacks");
+    assert_eq!(rule_name(&with(&[("ioengine", "mmap"), ("rw", "write"), ("sync", "dsync")])), "engine_lacks");
+}
+
+#[test]
+fn trims_of_a_device_are_whole_sectors_and_need_an_engine_that_trims() {
+    let device = [("rw", "randtrim"), ("filename", "/dev/vdb"), ("overwrite_existing", "/dev/vdb")];
+    let with = |more: (&'static str, &'static str)| [device[0], device[1], device[2], more];
+    assert!(plan_one(&device).is_ok());
+    assert_eq!(rule_name(&with(("bs", "1000"))), "misaligned");
+    assert_eq!(rule_name(&with(("ioengine", "libaio"))), "engine_lacks");
+    let fat = |path: &str| {
+        let mut facts = facts(path, TargetKind::File, Some(1 << 20));
+        facts.filesystem.as_mut().unwrap().kind = "vfat".into();
+        Target::Present(Box::new(facts))
+    };
+    let options = [("rw", "trim"), ("filename", "x"), ("overwrite_existing", "x")];
+    let refusal = plan(&[spec("a", &options)], &fat, &machine()).unwrap_err();
+    assert_eq!(refusal.rule.name(), "trim_unsupported");
+}
+
+// ---- limits, rates, seeds ---------------------------------------------------------------------
+
+#[test]
+fn time_based_needs_a_runtime_where_fio_ignores_it() {
+    assert_eq!(rule_name(&[("size", "1m"), ("time_based", "1")]), "incomplete");
+    let job = plan_one(&[("size", "1m"), ("time_based", "1"), ("runtime", "30")]).unwrap();
+    assert_eq!((job.limits.is_time_based, job.limits.runtime_ns), (true, Some(30_000_000_000)));
+}
+
+#[test]
+fn words_that_contradict_each_other_are_refused() {
+    let size = ("size", "1m");
+    for (one, other) in [
+        (("rate", "1m"), ("rate_iops", "10")),
+        (("bs", "4k"), ("bssplit", "4k/50:8k/50")),
+        (("zero_buffers", "1"), ("dedupe_percentage", "5")),
+        (("rwmixread", "30"), ("rwmixwrite", "30")),
+        (("nrfiles", "2"), ("filename", "/mnt/old")),
+    ] {
+        assert_eq!(rule_name(&[size, ("rw", "rw"), one, other]), "contradiction", "{one:?} {other:?}");
+    }
+}
+
+#[test]
+fn nothing_to_transfer_is_refused() {
+    for option in ["size", "filesize", "io_size"] {
+        assert_eq!(rule_name(&[("size", "1m"), (option, "0")]), "bad_value", "{option}");
+    }
+    assert_eq!(rule_name(&[("size", "1m"), ("io_size", "1k")]), "bad_value");
+}
+
+#[test]
+fn the_same_job_has_the_same_seed_in_each_run_unless_told_otherwise() {
+    let seeds = |options: &[(&str, &str)], entropy| {
+        let machine = Machine { entropy, ..machine() };
+        let plan = plan(&[spec("a", options), spec("b", options)], &look, &machine).unwrap();
+        [plan.jobs[0].seed, plan.jobs[1].seed]
+    };
+    let size = ("size", "1m");
+    assert_eq!(seeds(&[size], 1), seeds(&[size], 2));
+    assert_ne!(seeds(&[size], 1)[0], seeds(&[size], 1)[1], "two jobs of a run differ");
+    assert_ne!(seeds(&[size, ("randrepeat", "0")], 1), seeds(&[size, ("randrepeat", "0")], 2));
+    assert_eq!(seeds(&[size, ("randseed", "0x89")], 1), [137, 137]);
+}
+
+#[test]
+fn jobs_run_together_until_a_stonewall() {
+    let job = |name, stonewall| spec(name, &[("size", "1m"), ("stonewall", stonewall)]);
+    let jobs = [job("a", "1"), job("b", "0"), job("c", "1"), job("d", "0")];
+    let plan = plan(&jobs, &look, &machine()).unwrap();
+    assert_eq!(plan.jobs.iter().map(|job| job.phase).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    assert!(plan.notes[0].contains("no job comes before it"), "{:?}", plan.notes);
+}
+
+#[test]
+fn a_word_without_effect_gets_a_sentence() {
+    let options = [("size", "1m"), ("rw", "read"), ("fsync", "1"), ("rwmixread", "70"), ("rate_process", "poisson")];
+    let notes = plan(&[spec("a", &options)], &look, &machine()).unwrap().notes;
+    for word in ["fsync = 1", "rwmixread = 70", "rate_process = poisson"] {
+        assert!(notes.iter().any(|note| note.contains(word) && note.contains("has no effect")), "{word}: {notes:?}");
+    }
+}
+
+// ---- verify -----------------------------------------------------------------------------------
+
+#[test]
+fn verify_is_refused_where_the_last_write_of_a_block_is_not_known() {
+    let write = [("size", "1m"), ("verify", "crc32c"), ("rw", "randwrite")];
+    let with = |more: (&'static str, &'static str)| [write[0], write[1], write[2], more];
+    assert!(plan_one(&write).is_ok());
+    for more in [
+        ("random_distribution", "zipf:1.1"),
+        ("norandommap", "1"),
+        ("bsrange", "4k-8k"),
+        ("numjobs", "2"),
+        ("dedupe_percentage", "10"),
+        ("ioengine", "null"),
+        ("bs", "32"),
+        ("rw", "trim"),
+    ] {
+        assert_eq!(rule_name(&with(more)), "verify_impossible", "{more:?}");
+    }
+}
+
+#[test]
+fn a_job_that_only_reads_verifies_what_was_written_before_it() {
+    let read = |more: &[(&'static str, &'static str)]| {
+        let mut options = vec![("rw", "read"), ("verify", "xxhash")];
+        options.extend_from_slice(more);
+        options
+    };
+    assert!(plan_one(&read(&[("filename", "/mnt/old")])).is_ok(), "an existing file may hold headers");
+    assert_eq!(rule_name(&read(&[("size", "1m")])), "verify_impossible", "a file just filled holds none");
+    let new = ("filename", "/mnt/new");
+    let write = spec("w", &[("rw", "write"), ("verify", "xxhash"), ("size", "1m"), new]);
+    let after = spec("r", &read(&[new, ("stonewall", "1")]));
+    assert!(plan(&[write.clone(), after], &look, &machine()).is_ok());
+    let beside = spec("r", &read(&[new]));
+    let refusal = plan(&[write, beside], &look, &machine()).unwrap_err();
+    assert_eq!(refusal.rule.name(), "verify_impossible");
+}
+
+// ---- the whole --------------------------------------------------------------------------------
+
+#[test]
+fn documents_that_no_table_has_accepted_are_refused_and_not_believed() {
+    assert_eq!(plan(&[], &look, &machine()).unwrap_err().rule.name(), "no_jobs");
+    assert_eq!(rule_name(&[("iodpeth", "3")]), "unknown_option");
+    assert_eq!(rule_name(&[("blocksize", "4k")]), "unknown_option");
+    assert_eq!(rule_name(&[("iodepth", "many")]), "bad_value");
+    for name in ["", "a/b", "../a", ".a", "a b"] {
+        let refusal = plan(&[spec(name, &[("size", "1m")])], &look, &machine()).unwrap_err();
+        assert_eq!(refusal.rule.name(), "job_name", "{name:?}");
+    }
+    let twice = [spec("a", &[("size", "1m")]), spec("a", &[("size", "1m")])];
+    assert_eq!(plan(&twice, &look, &machine()).unwrap_err().rule.name(), "job_name_twice");
+}
+
+#[test]
+fn a_refusal_says_what_did_not_happen_why_by_which_rule_and_what_to_do() {
+    let jobs = parse_job_file("job.toml", "[job.wipe]\nrw = \"write\"\nfilename = \"/dev/vdb\"\n").unwrap();
+    let refusal = plan(&jobs, &look, &machine()).unwrap_err();
+    assert_eq!(
+        explain_refusal(&refusal),
+        "\
+error: job `wipe` was not started
+  because: `/dev/vdb` exists (a block device) and the job would overwrite it
+  said by: job.toml:2
+  rule: existing_target_not_named
+
+hint: what it holds would be lost; if that is meant, say `overwrite_existing = \"/dev/vdb\"`; without `filename` the job makes a file of its own
+"
+    );
+}
+
+#[test]
+fn explain_prints_every_value_of_every_job_with_its_origin() {
+    let text = "\
+[defaults]
+directory = \"/mnt\"
+size = \"1g\"
+runtime = \"30s\"
+
+[job.read]
+rw = \"randread\"
+iodepth = 32
+fsync = 1
+
+[job.old]
+stonewall = true
+directory = \"/mnt/dir\"
+bs = \"1000\"
+";
+    let jobs = parse_job_file("job.toml", text).unwrap();
+    let plan = plan(&jobs, &look, &machine()).unwrap();
+    let expected = include_str!("explain.txt");
+    let explained = explain(&plan);
+    if std::env::var_os("TRUEIO_BLESS").is_some() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/explain.txt"), &explained).unwrap();
+    } else {
+        assert_eq!(explained, expected, "TRUEIO_BLESS=1 rewrites tests/explain.txt");
+    }
+}
