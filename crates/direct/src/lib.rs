@@ -10,7 +10,7 @@
 //! # A tour
 //!
 //! **Ask.** [`probe()`] says whether direct I/O can be had, at which alignment, and who says so. Nothing
-//! is written.
+//! is written. [`probe_directory`] asks before there is a file.
 //!
 //! ```
 //! # let folder = tempfile::tempdir().unwrap();
@@ -164,6 +164,10 @@ mod special;
 mod transfer;
 mod unaligned;
 
+#[cfg(all(test, target_os = "linux"))]
+#[path = "../tests/support/mod.rs"]
+mod test_support;
+
 pub use alignment::{
     ASSUMED_ALIGNMENT_BYTES, Alignment, AlignmentSource, Misaligned, TransferPart, check_transfer, round_down, round_up,
 };
@@ -173,7 +177,7 @@ pub use device::{DeviceError, DeviceFacts, device_facts};
 pub use flush::{FlushLevel, Flushed, flush, preallocate, sync_directory};
 pub use lock::{LockError, LockMode, lock_volume, try_lock, try_lock_range, unlock, unlock_range, unlock_volume};
 pub use open::{DirectFile, Granted, OpenError, OpenOptions, Policy, SyncMode};
-pub use probe::{Answer, AtomicWrite, Probe, ProbeError, Support, probe, probe_file};
+pub use probe::{Answer, AtomicWrite, Probe, ProbeError, Support, probe, probe_directory, probe_file};
 pub use special::{AtomicError, read_uncached_at, write_atomic_at, write_dsync_at, write_uncached_at};
 pub use transfer::{Transfer, TransferError, read_exact_at, write_all_at};
 pub use unaligned::{read_unaligned_by_copy_at, write_unaligned_by_read_modify_write_at};

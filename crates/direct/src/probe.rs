@@ -129,8 +129,8 @@ impl ProbeError {
     }
 }
 
-/// Asks what the existing file or disk at `path` offers. It is opened for reading (for writing if
-/// reading is not permitted) and closed again; nothing is written.
+/// Asks what the existing file or disk at `path` offers. It is opened for reading and closed again;
+/// nothing is written. On Linux a file that may not be read is asked all the same, by its name.
 ///
 /// # Errors
 /// [`ProbeError`]: it is neither a regular file nor a disk, or cannot be opened. A system that does
@@ -153,6 +153,38 @@ impl ProbeError {
 /// ```
 pub fn probe(path: &Path) -> Result<Probe, ProbeError> {
     crate::os::probe(path).map_err(|error| error.with_path(path))
+}
+
+/// Asks what a new file in the folder at `path` would be offered, before there is one.
+///
+/// An empty file is made and asked. On Linux it has no name (`O_TMPFILE`) and nobody sees it; where
+/// there are no such files it is called `.trueio-probe-` and a number, and removed again.
+///
+/// # Errors
+/// [`ProbeError`]: this is not a folder, or no file can be made in it.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// let probe = trueio_direct::probe_directory(folder.path())?;
+/// println!("a new file here: {}", probe.reason);
+/// # Ok::<(), trueio_direct::ProbeError>(())
+/// ```
+pub fn probe_directory(path: &Path) -> Result<Probe, ProbeError> {
+    let failed = |source| ProbeError::Io { path: Some(path.to_owned()), source };
+    if !std::fs::metadata(path).map_err(failed)?.is_dir() {
+        return Err(failed(io::ErrorKind::NotADirectory.into()));
+    }
+    if let Ok(file) = crate::os::unnamed_file(path) {
+        return probe_file(&file).map_err(|error| error.with_path(path));
+    }
+    // Any number that no living process uses at the same time; `create_new` guards against the rest.
+    let moment = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
+    let name = path.join(format!(".trueio-probe-{}-{moment}", std::process::id()));
+    let file = File::options().read(true).write(true).create_new(true).open(&name).map_err(failed)?;
+    let answer = probe_file(&file).map_err(|error| error.with_path(path));
+    drop(file);
+    std::fs::remove_file(&name).map_err(failed)?;
+    answer
 }
 
 /// The same of a file that is already open, with or without direct I/O.

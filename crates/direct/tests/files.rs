@@ -94,6 +94,37 @@ fn what_holds_no_data_at_offsets_is_refused_by_its_kind() {
     assert!(error.to_string().contains("is a directory"), "{error}");
 }
 
+#[test]
+fn a_folder_is_asked_before_there_is_a_file_and_nothing_is_left_in_it() {
+    let folder = folder();
+    let before = trueio_direct::probe_directory(folder.path()).unwrap();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let path = folder.path().join("data");
+    std::fs::write(&path, b"x").unwrap();
+    assert_eq!(before, probe(&path).unwrap());
+    assert!(trueio_direct::probe_directory(&path).unwrap_err().raw_os_error().is_none());
+    assert!(trueio_direct::probe_directory(&folder.path().join("nothing")).is_err());
+}
+
+/// Goal: a file that may not be read is still asked. Method: as an unprivileged user, where this test
+/// has one to become; root may read everything.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_without_permissions_is_asked_by_its_name() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder();
+    let path = folder.path().join("data");
+    std::fs::write(&path, b"x").unwrap();
+    let readable = probe(&path).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o000)).unwrap();
+    if std::fs::File::open(&path).is_ok() {
+        return skip("unprivileged", "this user reads files without permissions");
+    }
+    let closed = probe(&path).unwrap();
+    assert_eq!((closed.support, closed.alignment), (readable.support, readable.alignment));
+    assert_eq!(closed.uncached_buffered, trueio_direct::Answer::Unknown);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_pipe_is_refused_without_waiting_for_its_other_end() {

@@ -18,14 +18,16 @@ use std::path::Path;
 use support::{Loop, Mount, skip};
 use trueio_direct::{
     AlignedBuffer, Alignment, AlignmentSource, Answer, AtomicError, AtomicWrite, DeviceError, FlushLevel, Granted,
-    OpenError, OpenOptions, Policy, Support, TransferError, device_facts, evict, flush, probe, read_uncached_at,
-    residency, write_atomic_at, write_dsync_at, write_uncached_at,
+    OpenError, OpenOptions, Policy, Support, TransferError, device_facts, evict, flush, probe, probe_directory,
+    read_uncached_at, residency, write_atomic_at, write_dsync_at, write_uncached_at,
 };
 
 const MIB: u64 = 1 << 20;
 
 /// What must hold, checked against the kernel itself.
 fn assert_direct(folder: &Path, needed: &Alignment) {
+    let before = probe_directory(folder).unwrap();
+    assert_eq!((before.support, &before.alignment), (Support::Direct, needed), "asked before there was a file");
     let path = folder.join("direct");
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
     assert_eq!((file.granted(), file.alignment()), (Granted::Direct, needed), "{}", file.reason());
@@ -55,6 +57,7 @@ fn assert_kernel_enforces(file: &File, needed: &Alignment) {
 
 /// `Require` refuses and leaves nothing behind; `Prefer` says "buffered"; the kernel does buffer.
 fn assert_silently_buffered(folder: &Path, word: &str) {
+    assert!(matches!(probe_directory(folder).unwrap().support, Support::SilentlyBuffered { .. }));
     let path = folder.join("buffered");
     let options = OpenOptions::new().read(true).write(true);
     let error = options.clone().create_new(true).open(&path).unwrap_err();
@@ -190,6 +193,8 @@ fn tmpfs_is_found_without_root_where_it_is_mounted_for_everybody() {
 fn ramfs_refuses_the_flag_and_a_refused_new_file_is_not_left_behind() {
     on(Mount::new("ramfs", "ramfs", ""), "mount", |mount| {
         let path = mount.path().join("refused");
+        assert!(matches!(probe_directory(mount.path()).unwrap().support, Support::Refused { .. }));
+        assert_eq!(std::fs::read_dir(mount.path()).unwrap().count(), 0, "a probe left something behind");
         let options = OpenOptions::new().read(true).write(true);
         let error = options.clone().create_new(true).open(&path).unwrap_err();
         assert!(matches!(error, OpenError::Refused { .. }), "{error}");

@@ -108,6 +108,11 @@ pub(crate) fn probe(path: &Path) -> Result<Probe, ProbeError> {
     }
 }
 
+/// There are no files without a name here; [`crate::probe_directory`] makes one with a name.
+pub(crate) fn unnamed_file(_folder: &Path) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
     let failed = |errno: Errno| ProbeError::Io { path: None, source: errno.into() };
     let kind = FileType::from_raw_mode(rustix::fs::fstat(file).map_err(failed)?.st_mode);

@@ -185,7 +185,7 @@ fn finish(path: &Path, options: &OpenOptions, opened: Opened) -> Result<DirectFi
             reason: "the page cache was asked for".to_owned(),
         });
     }
-    let outlook = outlook(&file, kind, refusal);
+    let outlook = outlook(&file, kind, refusal.map_or(Flag::Accepted, Flag::Refused));
     let granted = settle(path, options.policy, &outlook.support, Granted::Direct, refusal.map(io::Error::from))?;
     let alignment = if granted == Granted::Buffered { Alignment::not_needed() } else { outlook.alignment };
     Ok(DirectFile { file, granted, alignment, reason: outlook.reason })
@@ -201,11 +201,18 @@ pub(crate) fn probe(path: &Path) -> Result<Probe, ProbeError> {
         return Err(ProbeError::NotAFile { path: None, kind });
     }
     let flags = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    // Never for writing: when a disk that was open for writing is closed, udev looks at it anew. Where
+    // reading is not permitted, a descriptor that can only be asked (O_PATH) still answers statx.
     let fd = match rustix::fs::open(path, flags | OFlags::RDONLY, Mode::empty()) {
-        Err(Errno::ACCESS) => rustix::fs::open(path, flags | OFlags::WRONLY, Mode::empty()),
+        Err(Errno::ACCESS | Errno::PERM) => rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()),
         other => other,
     };
     probe_file(&File::from(fd.map_err(failed)?))
+}
+
+pub(crate) fn unnamed_file(folder: &Path) -> io::Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(folder, flags, Mode::from_raw_mode(0o600))?.into())
 }
 
 pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
@@ -215,16 +222,14 @@ pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
         return Err(ProbeError::NotAFile { path: None, kind });
     }
     // Opened once more, with the flag: setting it on the file that was given would change the file
-    // for everybody who shares it.
-    let access = rustix::fs::fcntl_getfl(file).map_err(failed)? & (OFlags::RDWR | OFlags::WRONLY);
-    let refusal = rustix::fs::open(
-        descriptor_path(file),
-        access | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK,
-        Mode::empty(),
-    )
-    .err()
-    .filter(|errno| *errno == Errno::INVAL);
-    let outlook = outlook(file, kind, refusal);
+    // for everybody who shares it. For reading only, as in `probe`.
+    let again = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let flag = match rustix::fs::open(descriptor_path(file), again, Mode::empty()) {
+        Ok(_) => Flag::Accepted,
+        Err(Errno::INVAL) => Flag::Refused(Errno::INVAL),
+        Err(errno) => Flag::NotAsked(errno),
+    };
+    let outlook = outlook(file, kind, flag);
     let alignment = match outlook.support {
         Support::SilentlyBuffered { .. } | Support::Refused { .. } => Alignment::not_needed(),
         Support::Direct | Support::Unknown { .. } => outlook.alignment,
@@ -238,6 +243,15 @@ pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
         uncached_buffered: uncached_buffered(file),
         filesystem: outlook.filesystem,
     })
+}
+
+/// What came of opening the file with `O_DIRECT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flag {
+    Accepted,
+    Refused(Errno),
+    /// It could not be opened at all.
+    NotAsked(Errno),
 }
 
 /// All that is found out about a file before any policy looks at it.
@@ -294,13 +308,13 @@ fn atomic_answer(statx: &Statx) -> (Answer, Option<AtomicWrite>) {
     (Answer::Yes, Some(limits))
 }
 
-fn outlook(file: &File, kind: FileType, refusal: Option<Errno>) -> Outlook {
+fn outlook(file: &File, kind: FileType, flag: Flag) -> Outlook {
     let filesystem = Filesystem::of(file, kind);
     let asked = StatxFlags::DIOALIGN | STATX_DIO_READ_ALIGN | STATX_WRITE_ATOMIC;
     let statx = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, asked);
     let answer = statx.as_ref().map_or(DioAnswer::Missing, dio_answer);
     let (atomic_write_answer, atomic_write) = statx.as_ref().map_or((Answer::Unknown, None), atomic_answer);
-    let (support, reason, alignment) = classify(file, kind, &filesystem, answer, refusal);
+    let (support, reason, alignment) = classify(file, kind, &filesystem, answer, flag);
     Outlook { support, reason, alignment, atomic_write, atomic_write_answer, filesystem: filesystem.name }
 }
 
@@ -309,10 +323,10 @@ fn classify(
     kind: FileType,
     filesystem: &Filesystem,
     answer: DioAnswer,
-    refusal: Option<Errno>,
+    flag: Flag,
 ) -> (Support, String, Alignment) {
     let name = &filesystem.name;
-    if let Some(errno) = refusal {
+    if let Flag::Refused(errno) = flag {
         let reason = format!("{name} refuses O_DIRECT (errno {})", errno.raw_os_error());
         return (Support::Refused { reason: reason.clone() }, reason, Alignment::not_needed());
     }
@@ -347,7 +361,11 @@ fn classify(
                     alignment,
                 );
             }
-            let reason = format!("{name} accepts O_DIRECT, and statx does not say what becomes of it; {told}");
+            let taken = match flag {
+                Flag::NotAsked(errno) => format!("could not be opened with O_DIRECT (errno {})", errno.raw_os_error()),
+                Flag::Accepted | Flag::Refused(_) => "accepts O_DIRECT".to_owned(),
+            };
+            let reason = format!("{name} {taken}, and statx does not say what becomes of it; {told}");
             (Support::Unknown { reason: reason.clone() }, reason, alignment)
         }
     }
@@ -633,13 +651,28 @@ pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Reside
             });
         }
         let error = io::Error::last_os_error();
-        // ENOSYS: before Linux 6.5. EOPNOTSUPP: hugetlbfs. EPERM: a seccomp filter (containers), or
-        // since 6.15 a file that is neither ours nor writable; mincore then knows no better, and says so.
-        if !matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EOPNOTSUPP | libc::EPERM)) {
-            return Err(error);
+        match error.raw_os_error() {
+            // Before Linux 6.5, and on hugetlbfs.
+            Some(libc::ENOSYS | libc::EOPNOTSUPP) => {}
+            // A filter of system calls (containers), or a file that is neither ours nor writable. Of
+            // such a file mincore says "all resident" to tell nothing: Linux `mm/mincore.c`.
+            Some(libc::EPERM) if may_be_counted(file) => {}
+            _ => return Err(error),
         }
     }
+    if file_pages > 0 && !may_be_counted(file) {
+        return Err(io::Error::from(Errno::PERM));
+    }
     unix::residency_by_mincore(file, offset, len, size_bytes)
+}
+
+/// Whether the kernel tells us the residency of this file: it is ours, or open for writing.
+fn may_be_counted(file: &File) -> bool {
+    let is_ours = rustix::fs::fstat(file).is_ok_and(|stat| {
+        let user = rustix::process::geteuid();
+        user.is_root() || user.as_raw() == stat.st_uid
+    });
+    is_ours || rustix::fs::fcntl_getfl(file).is_ok_and(|flags| flags.intersects(OFlags::RDWR | OFlags::WRONLY))
 }
 
 pub(crate) fn evict(file: &File, offset: u64, len: u64) -> io::Result<()> {
@@ -790,6 +823,91 @@ pub(crate) fn lock_volume(_file: &File, _lock: bool) -> Result<(), LockError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use crate::test_support::{Loop, Mount, folder, skip};
+
+    /// What is said of a file in `folder` where statx is silent, as on a kernel before 6.1.
+    fn without_statx(folder: &Path) -> (Support, String, Alignment) {
+        let file = File::create_new(folder.join("silent")).unwrap();
+        let filesystem = Filesystem::of(&file, FileType::RegularFile);
+        classify(&file, FileType::RegularFile, &filesystem, DioAnswer::Missing, Flag::Accepted)
+    }
+
+    #[test]
+    fn ext4_without_statx_is_unknown_at_the_sector_of_its_device() {
+        for sector in [512, 4096] {
+            let mount = match Mount::on_loop("ext4", 64 << 20, sector, "") {
+                Ok(mount) => mount,
+                Err(reason) => return skip("loop", &reason),
+            };
+            let (support, reason, alignment) = without_statx(mount.path());
+            assert!(matches!(support, Support::Unknown { .. }), "{reason}");
+            assert_eq!(alignment, Alignment::uniform(sector, AlignmentSource::SectorSize));
+        }
+    }
+
+    #[test]
+    fn journalled_data_without_statx_is_found_in_the_mount_options() {
+        match Mount::on_loop("ext4", 64 << 20, 512, "data=journal") {
+            Ok(mount) => {
+                let (support, reason, _) = without_statx(mount.path());
+                assert!(matches!(support, Support::SilentlyBuffered { .. }), "{reason}");
+            }
+            Err(reason) => skip("loop", &reason),
+        }
+    }
+
+    #[test]
+    fn xfs_without_statx_answers_by_itself() {
+        match Mount::on_loop("xfs", 512 << 20, 4096, "") {
+            Ok(mount) => {
+                let (support, reason, alignment) = without_statx(mount.path());
+                assert_eq!(support, Support::Direct, "{reason}");
+                assert_eq!(alignment.source, AlignmentSource::XfsDioInfo);
+                assert_eq!(alignment.write_offset_bytes, Some(4096));
+            }
+            Err(reason) => skip("xfs", &reason),
+        }
+    }
+
+    #[test]
+    fn a_disk_without_statx_is_direct_at_its_sector() {
+        match Loop::new(16 << 20, 4096) {
+            Ok(below) => {
+                let file = File::open(&below.device).unwrap();
+                let filesystem = Filesystem::of(&file, FileType::BlockDevice);
+                let (support, _, alignment) =
+                    classify(&file, FileType::BlockDevice, &filesystem, DioAnswer::Missing, Flag::Accepted);
+                assert_eq!(support, Support::Direct);
+                assert_eq!(alignment, Alignment::uniform(4096, AlignmentSource::SectorSize));
+            }
+            Err(reason) => skip("loop", &reason),
+        }
+    }
+
+    /// Goal: the count of older kernels is the same count.
+    /// Method: every other page of a file is read after eviction, without read-ahead; both count half.
+    #[test]
+    fn mincore_counts_what_cachestat_counts() {
+        let folder = folder();
+        let file = File::options().read(true).write(true).create_new(true).open(folder.path().join("data")).unwrap();
+        let page = unix::page_size_bytes();
+        write_at(&file, &vec![7; 64 * page as usize - 5], 0).unwrap();
+        flush(&file, FlushLevel::Data).unwrap();
+        evict(&file, 0, 0).unwrap();
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random).unwrap();
+        for index in (0..64).step_by(2) {
+            read_at(&file, &mut [0], index * page).unwrap();
+        }
+        let counted = residency(&file, 0, 0).unwrap();
+        if counted.source != "cachestat" || counted.cached_pages != 32 {
+            return skip("cachestat", &format!("{counted:?}"));
+        }
+        let by_mincore = unix::residency_by_mincore(&file, 0, 0, 64 * page - 5).unwrap();
+        assert_eq!((by_mincore.cached_pages, by_mincore.file_pages), (32, 64));
+        let part = unix::residency_by_mincore(&file, 3 * page, 2 * page, 64 * page - 5).unwrap();
+        assert_eq!((part.cached_pages, part.file_pages), (1, 2));
+    }
 
     /// An answer of statx with the given mask and direct-I/O numbers.
     fn statx_of(mask: StatxFlags, memory: u32, offset: u32, read_offset: u32) -> Statx {

@@ -142,7 +142,12 @@ pub(crate) fn lock_range(file: &File, mode: Option<LockMode>, offset: u64, len: 
     request.l_len = len.try_into().map_err(too_far)?;
     // SAFETY: `request` is a valid `flock` structure for the length of the call.
     let code = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw mut request) };
-    if code == 0 { Ok(()) } else { Err(LockError::from_system(io::Error::last_os_error())) }
+    if code == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    // POSIX lets a conflict be EACCES or EAGAIN: fcntl(2).
+    Err(if error.raw_os_error() == Some(libc::EACCES) { LockError::Held(error) } else { LockError::from_system(error) })
 }
 
 #[cfg(test)]

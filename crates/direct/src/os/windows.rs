@@ -153,6 +153,11 @@ pub(crate) fn probe(path: &Path) -> Result<Probe, ProbeError> {
     probe_file(&file)
 }
 
+/// There are no files without a name here; [`crate::probe_directory`] makes one with a name.
+pub(crate) fn unnamed_file(_folder: &Path) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
     // SAFETY: an open handle.
     if unsafe { GetFileType(handle(file)) } != FILE_TYPE_DISK {

@@ -1,6 +1,6 @@
 //! What the tests need of the machine: a skip that says why, loop devices, mounts.
 // Each test program uses a part of it.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, missing_docs)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,9 +12,13 @@ pub fn skip(need: &str, reason: &str) {
     println!("Skipped({need}): {reason}");
 }
 
-/// A new folder on the filesystem of the build directory.
+/// A new folder on the filesystem of the build directory; unit tests, which are not told where that
+/// is, take the system's folder for such things.
 pub fn folder() -> tempfile::TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+    match option_env!("CARGO_TARGET_TMPDIR") {
+        Some(place) => tempfile::tempdir_in(place).unwrap(),
+        None => tempfile::tempdir().unwrap(),
+    }
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
