@@ -51,3 +51,16 @@ pub fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {
 pub fn evict(file: &File, offset: u64, len: u64) -> io::Result<()> {
     crate::os::evict(file, offset, len)
 }
+
+/// Asks the kernel not to keep pages of an open file, or to keep them again. *(macOS)*
+///
+/// It holds for this open file from now on. Pages that are cached already are still served.
+///
+/// # Errors
+/// What the system said, and [`io::ErrorKind::Unsupported`] elsewhere.
+///
+/// # Source
+/// macOS fcntl(2), `F_NOCACHE`.
+pub fn set_nocache(file: &File, nocache: bool) -> io::Result<()> {
+    crate::os::set_nocache(file, nocache)
+}

@@ -172,7 +172,7 @@ pub use alignment::{
     ASSUMED_ALIGNMENT_BYTES, Alignment, AlignmentSource, Misaligned, TransferPart, check_transfer, round_down, round_up,
 };
 pub use buffer::{AlignedBuffer, BufferError, BufferPool};
-pub use cache::{Residency, evict, residency};
+pub use cache::{Residency, evict, residency, set_nocache};
 pub use device::{DeviceError, DeviceFacts, device_facts};
 pub use flush::{FlushLevel, Flushed, flush, preallocate, sync_directory};
 pub use lock::{LockError, LockMode, lock_volume, try_lock, try_lock_range, unlock, unlock_range, unlock_volume};

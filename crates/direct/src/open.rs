@@ -6,7 +6,7 @@
 //! Cannot see: see [`crate::probe()`]. Where nobody says what becomes of the flag, the file is
 //! granted as direct and the [reason](DirectFile::reason) says that nobody confirmed it.
 
-use crate::alignment::Alignment;
+use crate::alignment::{ASSUMED_ALIGNMENT_BYTES, Alignment, AlignmentSource};
 use crate::flush::{FlushLevel, Flushed};
 use crate::probe::Support;
 use crate::transfer::{self, Transfer, TransferError};
@@ -319,6 +319,24 @@ impl DirectFile {
         transfer::write_all_at(&self.file, &self.alignment, buffer, offset)
     }
 
+    /// What a failed transfer on this file is likely to mean, where the system's word for it is poor;
+    /// a guess, and to be shown as one.
+    ///
+    /// `EINVAL` on a direct file says that something about address, length or offset is wrong. Where
+    /// the alignment is known, the check before the call would have named it; where it is not, this does.
+    pub fn likely_cause(&self, error: &TransferError) -> Option<String> {
+        let TransferError::Io { source, .. } = error else { return None };
+        let is_known =
+            self.alignment.or_assumed() == self.alignment && self.alignment.source != AlignmentSource::Assumed;
+        if source.kind() != io::ErrorKind::InvalidInput || self.granted == Granted::Buffered || is_known {
+            return None;
+        }
+        Some(format!(
+            "address, length or offset is misaligned for direct I/O; the alignment is {}, so try {} bytes or more",
+            self.alignment.source, ASSUMED_ALIGNMENT_BYTES
+        ))
+    }
+
     /// Makes what was written durable as far as `level`: see [`crate::flush()`].
     ///
     /// # Errors
@@ -354,5 +372,57 @@ pub(crate) fn settle(
         }
         (Policy::Prefer, Support::Direct | Support::Unknown { .. }) => Ok(best),
         (Policy::Prefer, Support::SilentlyBuffered { .. } | Support::Refused { .. }) => Ok(Granted::Buffered),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled(policy: Policy, support: &Support, best: Granted) -> Result<Granted, OpenError> {
+        settle(Path::new("data"), policy, support, best, None)
+    }
+
+    /// Every policy against every support, in one table: the rule of the whole crate.
+    #[test]
+    fn less_than_asked_for_is_granted_only_under_prefer() {
+        let reason = || "because".to_owned();
+        let (direct, unknown) = (Support::Direct, Support::Unknown { reason: reason() });
+        let (buffers, refused) =
+            (Support::SilentlyBuffered { reason: reason() }, Support::Refused { reason: reason() });
+        for support in [&direct, &unknown, &buffers, &refused] {
+            assert_eq!(settled(Policy::Off, support, Granted::Direct).unwrap(), Granted::Buffered);
+        }
+        for support in [&direct, &unknown] {
+            assert_eq!(settled(Policy::Require, support, Granted::Direct).unwrap(), Granted::Direct);
+            assert_eq!(settled(Policy::Prefer, support, Granted::Direct).unwrap(), Granted::Direct);
+            assert_eq!(settled(Policy::Prefer, support, Granted::NotKept).unwrap(), Granted::NotKept);
+            assert!(matches!(settled(Policy::Require, support, Granted::NotKept), Err(OpenError::Refused { .. })));
+        }
+        for support in [&buffers, &refused] {
+            assert_eq!(settled(Policy::Prefer, support, Granted::Direct).unwrap(), Granted::Buffered);
+        }
+        assert!(matches!(settled(Policy::Require, &buffers, Granted::Direct), Err(OpenError::Buffers { .. })));
+        assert!(matches!(settled(Policy::Require, &refused, Granted::Direct), Err(OpenError::Refused { .. })));
+    }
+
+    #[test]
+    fn an_unexplained_refusal_is_guessed_at_only_where_the_alignment_is_unknown() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::create(folder.path().join("data")).unwrap();
+        let mut file =
+            DirectFile { file, granted: Granted::Direct, alignment: Alignment::unknown(), reason: String::new() };
+        let error = |kind: io::ErrorKind| TransferError::Io {
+            write: true,
+            offset: 0,
+            wanted: 512,
+            done: 0,
+            source: kind.into(),
+        };
+        let guess = file.likely_cause(&error(io::ErrorKind::InvalidInput)).unwrap();
+        assert!(guess.contains("not known, as nobody reports it"), "{guess}");
+        assert_eq!(file.likely_cause(&error(io::ErrorKind::StorageFull)), None);
+        file.alignment = Alignment::uniform(512, AlignmentSource::Statx);
+        assert_eq!(file.likely_cause(&error(io::ErrorKind::InvalidInput)), None);
     }
 }

@@ -175,13 +175,24 @@ fn every_flush_level_is_reached_or_exceeded() {
 }
 
 #[test]
-fn sync_modes_open_and_write() {
+fn sync_modes_reach_the_kernel_as_flags() {
     for sync in [SyncMode::None, SyncMode::Dsync, SyncMode::Sync] {
         let folder = folder();
         let path = folder.path().join("data");
         let file = OpenOptions::new().write(true).create_new(true).policy(Policy::Off).sync(sync).open(&path).unwrap();
         file.write_all_at(b"data", 0).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"data");
+        #[cfg(unix)]
+        {
+            // SAFETY: F_GETFL takes no argument and only reads.
+            let flags = unsafe { libc::fcntl(std::os::fd::AsRawFd::as_raw_fd(file.file()), libc::F_GETFL) };
+            let wanted = match sync {
+                SyncMode::None => 0,
+                SyncMode::Dsync => libc::O_DSYNC,
+                SyncMode::Sync => libc::O_SYNC,
+            };
+            assert_eq!(flags & (libc::O_DSYNC | libc::O_SYNC), wanted);
+        }
     }
 }
 

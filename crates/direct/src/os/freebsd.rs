@@ -220,6 +220,11 @@ pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Reside
     unix::residency_by_mincore(file, offset, len, file.metadata()?.len())
 }
 
+pub(crate) fn set_nocache(_file: &File, _nocache: bool) -> io::Result<()> {
+    let sentence = "F_NOCACHE exists on macOS only; open the file with a policy for direct I/O";
+    Err(io::Error::new(io::ErrorKind::Unsupported, sentence))
+}
+
 pub(crate) fn evict(file: &File, offset: u64, len: u64) -> io::Result<()> {
     let offset = i64::try_from(offset).map_err(io::Error::other)?;
     let len = i64::try_from(len).map_err(io::Error::other)?;

@@ -106,12 +106,13 @@ fn base_flags(options: &OpenOptions) -> OFlags {
         (false, true) => OFlags::WRONLY,
         _ => OFlags::RDONLY,
     };
+    // libc's numbers: in rustix 1.1.6 `OFlags::DSYNC` is O_SYNC on Linux, which waits for more metadata.
     let sync = match options.sync {
-        SyncMode::None => OFlags::empty(),
-        SyncMode::Dsync => OFlags::DSYNC,
-        SyncMode::Sync => OFlags::SYNC,
+        SyncMode::None => 0,
+        SyncMode::Dsync => libc::O_DSYNC,
+        SyncMode::Sync => libc::O_SYNC,
     };
-    access | sync | OFlags::CLOEXEC | OFlags::NOCTTY
+    access | OFlags::from_bits_retain(sync as _) | OFlags::CLOEXEC | OFlags::NOCTTY
 }
 
 fn open_existing(path: &Path, flags: OFlags, policy: Policy) -> Result<Opened, Errno> {
@@ -675,6 +676,11 @@ fn may_be_counted(file: &File) -> bool {
     is_ours || rustix::fs::fcntl_getfl(file).is_ok_and(|flags| flags.intersects(OFlags::RDWR | OFlags::WRONLY))
 }
 
+pub(crate) fn set_nocache(_file: &File, _nocache: bool) -> io::Result<()> {
+    let sentence = "F_NOCACHE exists on macOS only; open the file with a policy for direct I/O";
+    Err(io::Error::new(io::ErrorKind::Unsupported, sentence))
+}
+
 pub(crate) fn evict(file: &File, offset: u64, len: u64) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, offset, NonZeroU64::new(len), rustix::fs::Advice::DontNeed)?)
 }
@@ -808,11 +814,16 @@ fn scsi_serial(file: &File) -> Option<String> {
     // SAFETY: the header and the three buffers it points to outlive the call, with the lengths given.
     let code = unsafe { libc::ioctl(file.as_raw_fd(), SG_IO as _, &raw mut header) };
     let answered = code == 0 && header.status == 0 && header.host_status == 0 && header.driver_status == 0;
-    // Byte 1 repeats the page, bytes 2 and 3 hold the length of what follows, big-endian.
-    if !answered || page[1] != 0x80 {
-        return None;
-    }
-    let length = usize::from(u16::from_be_bytes([page[2], page[3]]));
+    if answered { serial_of_page(&page) } else { None }
+}
+
+/// The serial number in an answer to INQUIRY, page 0x80. Byte 1 repeats the page, bytes 2 and 3 hold
+/// the length of what follows, big-endian. A length beyond the answer is a device that errs.
+fn serial_of_page(page: &[u8]) -> Option<String> {
+    let length = match page {
+        [_, 0x80, high, low, ..] => usize::from(u16::from_be_bytes([*high, *low])),
+        _ => return None,
+    };
     tidy_serial(page.get(4..4 + length)?)
 }
 
@@ -950,6 +961,17 @@ mod tests {
         statx.stx_atomic_write_segments_max = 1;
         let limits = AtomicWrite { min_bytes: 4096, max_bytes: 65536, max_fast_bytes: 0, segments_max: 1 };
         assert_eq!(atomic_answer(&statx), (Answer::Yes, Some(limits)));
+    }
+
+    #[test]
+    fn a_serial_page_is_read_as_far_as_it_goes_and_not_further() {
+        assert_eq!(serial_of_page(b"\0\x80\0\x06  AB12rest"), Some("AB12".to_owned()));
+        assert_eq!(serial_of_page(b"\0\x83\0\x06  AB12"), None, "another page");
+        assert_eq!(serial_of_page(b"\0\x80\0\x07  AB12"), None, "one byte more than there is");
+        assert_eq!(serial_of_page(b"\0\x80\xff\xff  AB12"), None);
+        assert_eq!(serial_of_page(b"\0\x80\0\0"), None);
+        assert_eq!(serial_of_page(b"\0\x80"), None);
+        assert_eq!(serial_of_page(b""), None);
     }
 
     #[test]

@@ -203,6 +203,10 @@ pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Reside
     unix::residency_by_mincore(file, offset, len, file.metadata()?.len())
 }
 
+pub(crate) fn set_nocache(file: &File, nocache: bool) -> io::Result<()> {
+    Ok(rustix::fs::fcntl_nocache(file, nocache)?)
+}
+
 /// There is no `posix_fadvise`. A shared mapping is told that its contents are stale, which drops
 /// clean pages. Source: msync(2), `MS_INVALIDATE`; vmtouch does the same.
 pub(crate) fn evict(file: &File, offset: u64, len: u64) -> io::Result<()> {

@@ -28,5 +28,5 @@ compile_error!("trueio-direct knows Linux, macOS, FreeBSD and Windows");
 
 pub(crate) use system::{
     device_facts, evict, flush, lock_range, lock_volume, open, preallocate, probe, probe_file, read_at, read_uncached,
-    residency, sync_directory, try_lock, unlock, unnamed_file, write_at, write_special,
+    residency, set_nocache, sync_directory, try_lock, unlock, unnamed_file, write_at, write_special,
 };

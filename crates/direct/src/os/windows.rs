@@ -397,6 +397,11 @@ pub(crate) fn residency(_file: &File, _offset: u64, _len: u64) -> io::Result<Res
     Err(io::Error::new(io::ErrorKind::Unsupported, "Windows does not tell which pages of a file are cached"))
 }
 
+pub(crate) fn set_nocache(_file: &File, _nocache: bool) -> io::Result<()> {
+    let sentence = "F_NOCACHE exists on macOS only; open the file with a policy for direct I/O";
+    Err(io::Error::new(io::ErrorKind::Unsupported, sentence))
+}
+
 pub(crate) fn evict(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "Windows has no call that drops a file from the cache"))
 }
