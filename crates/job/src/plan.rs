@@ -82,10 +82,9 @@ pub struct EngineState {
 }
 
 impl EngineState {
-    /// An engine that works. `libaio` and `mmap` cannot trim: they have no such operation.
+    /// An engine that works and trims; those without an operation for it make the plain call.
     pub fn works(engine: EngineKind) -> Self {
-        let can_trim = !matches!(engine, EngineKind::Libaio | EngineKind::Mmap);
-        Self { engine, unavailable: None, can_trim }
+        Self { engine, unavailable: None, can_trim: true }
     }
 
     /// An engine that does not work here.
@@ -197,6 +196,11 @@ impl Planner<'_> {
     }
 }
 
+fn reads(job: &JobPlan) -> bool {
+    use trueio_model::{OpKind, OpMix};
+    matches!(job.pattern.mix, OpMix::Only(OpKind::Read) | OpMix::ReadWrite { .. })
+}
+
 fn writes(job: &JobPlan) -> bool {
     use trueio_model::{OpKind, OpMix};
     !matches!(job.pattern.mix, OpMix::Only(OpKind::Read))
@@ -218,7 +222,8 @@ fn check_verify_across_jobs(jobs: &[JobPlan]) -> Result<(), Refusal> {
                     "let one wait for the other: `stonewall = true`",
                 ));
             }
-            let has_headers = writes(job)
+            // A job that reads compares every block it reads, also the ones it has not written yet.
+            let has_headers = !reads(job)
                 || file.prepare == Prepare::UseExisting
                 || jobs.iter().filter(shares).any(|o| o.phase < job.phase && writes(o) && o.verify.is_some());
             if !has_headers {

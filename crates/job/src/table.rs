@@ -715,6 +715,7 @@ pub const TABLE: &[OptionRow] = &[
         unit: "writes",
         default: DefaultValue::Text("0"),
         summary: "`fsync` after every so many writes; 0: never",
+        detail: "Not beside `fdatasync`: a job makes one kind of sync call.",
         section: Section::Durability,
         ..BASE
     },
@@ -855,8 +856,10 @@ pub const TABLE: &[OptionRow] = &[
         unit: "word",
         default: DefaultValue::Text("none"),
         summary: "What was written is read back and compared, by this checksum",
-        detail: "Each block carries a header that names its offset and its write. A job that only reads checks the \
-                 headers that an earlier job or run left.",
+        detail: "Each block carries a header that names its offset and its write. A job that writes reads its blocks back \
+                 at its end; a job that reads compares each block with the header that an earlier job or run left. \
+                 Refused where it is not known which write of a block came last: several workers, several block sizes, \
+                 offsets that repeat, and a second pass with more than one I/O in flight.",
         section: Section::Content,
         ..BASE
     },

@@ -13,8 +13,8 @@ use trueio_model::{
 
 /// The least alignment of buffers: a page, so that every engine and device is content.
 const BUFFER_ALIGNMENT_BYTES_MIN: u32 = 4096;
-/// The least block that can be verified: its header must fit.
-const VERIFY_BLOCK_BYTES_MIN: u64 = 64;
+/// The least block that can be verified: the engine's header must fit (`BLOCK_HEADER_BYTES`).
+const VERIFY_BLOCK_BYTES_MIN: u64 = 48;
 /// Where default seeds begin. Any constant would do; that it is one makes runs repeatable.
 const SEED_BASE: u64 = 0x7472_7565_696f_0001;
 
@@ -57,9 +57,20 @@ pub(super) fn plan_job(
         hipri: false,
     };
     let engine = plan_engine(planner, values, ops, write_flags)?;
-    let (write_flags, uring) = plan_engine_options(values, engine, write_flags)?;
+    let (write_flags, uring) = plan_engine_options(values, engine, ops, write_flags)?;
     let direct = plan_direct(values, engine, write_flags, uring)?;
     let sync = plan_sync(planner, values, engine, ops)?;
+    if values.number("fsync") > Some(0) && values.number("fdatasync") > Some(0) {
+        return Err(values.refuse(
+            "fdatasync",
+            Rule::Contradiction {
+                one: values.quote("fsync"),
+                other: values.quote("fdatasync"),
+                reason: "a job makes one kind of sync call",
+                hint: "say one of them: `fsync` includes what `fdatasync` does",
+            },
+        ));
+    }
     let queue = plan_queue(values, engine)?;
 
     let usage = Use {
@@ -78,7 +89,7 @@ pub(super) fn plan_job(
     let direct = settle_direct(planner, values, &files, &used, sizes_option, direct)?;
     let region_bytes = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
     let limits = plan_limits(values, region_bytes, block_bytes_max)?;
-    let verify = plan_verify(values, engine, ops, &used, &order)?;
+    let verify = plan_verify(values, engine, ops, &used, &order, &files, &limits)?;
     let content = plan_content(planner, values, ops)?;
     let pace = plan_pace(planner, values)?;
     let think = plan_think(planner, values);
@@ -271,7 +282,7 @@ fn plan_engine(
             return Err(values.refuse("iodepth", Rule::DepthOnBlockingEngine { engine, depth }));
         }
         if ops.has(OpKind::Trim) && !state.can_trim {
-            let lack = "cannot trim".into();
+            let lack = "cannot trim here".into();
             return Err(values.refuse("rw", Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
         }
         return Ok(engine);
@@ -307,6 +318,7 @@ fn plan_engine(
 fn plan_engine_options(
     values: &mut Values,
     engine: EngineKind,
+    ops: Ops,
     flags: WriteFlags,
 ) -> Result<(WriteFlags, UringOptions), Refusal> {
     let is_uring = engine == EngineKind::IoUring;
@@ -323,6 +335,10 @@ fn plan_engine_options(
         let lack = "cannot poll for completions".into();
         let hint = "use `ioengine = \"io_uring\"` or \"pvsync2\"";
         return Err(values.refuse("hipri", Rule::EngineLacks { engine, lack, hint }));
+    }
+    if hipri && ops.has(OpKind::Trim) {
+        let lack = "cannot poll for trims".into();
+        return Err(values.refuse("hipri", Rule::EngineLacks { engine, lack, hint: "leave `hipri` out" }));
     }
     for name in ["fixedbufs", "registerfiles", "sqthread_poll"] {
         if is_uring || !values.bool(name) {
@@ -506,29 +522,29 @@ fn settle_direct(
             let rule = Rule::DirectImpossible { path: path.clone(), reason: facts.direct.reason.clone() };
             return Err(values.refuse("direct", rule));
         }
-        for (op, sizes) in used {
-            // A device is trimmed in whole sectors, whatever the page cache does; a hole may begin
-            // anywhere in a file.
-            let must_align = match op {
-                OpKind::Trim => facts.kind == TargetKind::BlockDevice,
-                _ => policy != DirectPolicy::Off,
-            };
-            let Some((alignment_bytes, source_text)) = alignment_of(facts, *op).filter(|_| must_align) else {
+        // Operations of one job share a grid of offsets, so the strictest alignment is everyone's.
+        // A device is trimmed in whole sectors, whatever the page cache does; a hole may begin
+        // anywhere in a file.
+        let is_trim = used.iter().any(|(op, _)| *op == OpKind::Trim);
+        let must_align = if is_trim { facts.kind == TargetKind::BlockDevice } else { policy != DirectPolicy::Off };
+        let alignments = used.iter().filter_map(|(op, _)| alignment_of(facts, *op));
+        let Some((alignment_bytes, source_text)) = alignments.filter(|_| must_align).max_by_key(|(bytes, _)| *bytes)
+        else {
+            continue;
+        };
+        let sizes = used.iter().flat_map(|(_, sizes)| unit_sizes(sizes));
+        let sizes = sizes.map(|bytes| (sizes_option, "a block", bytes));
+        let offset = std::iter::once(("offset", "the offset", file.plan.offset_bytes));
+        for (option, what, value_bytes) in sizes.chain(offset) {
+            if value_bytes.is_multiple_of(alignment_bytes) {
                 continue;
-            };
-            let sizes = unit_sizes(sizes).into_iter().map(|bytes| (sizes_option, "a block", bytes));
-            let offset = std::iter::once(("offset", "the offset", file.plan.offset_bytes));
-            for (option, what, value_bytes) in sizes.chain(offset) {
-                if value_bytes.is_multiple_of(alignment_bytes) {
-                    continue;
-                }
-                let (path, source_text) = (path.clone(), source_text.clone());
-                let rule = Rule::Misaligned { what, value_bytes, alignment_bytes, path, source_text };
-                if *op == OpKind::Trim || policy == DirectPolicy::Require {
-                    return Err(values.refuse(option, rule));
-                }
-                misaligned.get_or_insert((option, rule));
             }
+            let (path, source_text) = (path.clone(), source_text.clone());
+            let rule = Rule::Misaligned { what, value_bytes, alignment_bytes, path, source_text };
+            if is_trim || policy == DirectPolicy::Require {
+                return Err(values.refuse(option, rule));
+            }
+            misaligned.get_or_insert((option, rule));
         }
     }
     match misaligned {
@@ -584,6 +600,8 @@ fn plan_verify(
     ops: Ops,
     used: &[(OpKind, &BlockSizes)],
     order: &Order,
+    files: &[JobFile],
+    limits: &Limits,
 ) -> Result<Option<Verify>, Refusal> {
     let checksum = match values.choice("verify") {
         Some("crc32c") => Checksum::Crc32c,
@@ -598,7 +616,15 @@ fn plan_verify(
     if ops.has(OpKind::Trim) {
         return refuse("trimmed blocks hold nothing".into(), "leave `verify` out");
     }
-    if used.iter().any(|(_, sizes)| sizes.min_bytes() < VERIFY_BLOCK_BYTES_MIN) {
+    // A block is compared whole, so its size must be known: a later write of another size would cut
+    // an earlier block, and a block that no longer fits at the end begins again at the start.
+    let BlockSizes::Fixed(block_bytes) = *used[0].1 else {
+        return refuse("blocks of several sizes overlap".into(), "use one `bs`");
+    };
+    if used.iter().any(|(_, sizes)| **sizes != BlockSizes::Fixed(block_bytes)) {
+        return refuse("reads and writes differ in size".into(), "use one `bs`");
+    }
+    if block_bytes < VERIFY_BLOCK_BYTES_MIN {
         let reason = format!("a block needs {VERIFY_BLOCK_BYTES_MIN} bytes for its header");
         return refuse(reason, "use larger blocks");
     }
@@ -606,29 +632,40 @@ fn plan_verify(
         return Ok(Some(Verify { checksum }));
     }
     // What must be known of a written block is which write came last. That is so if nobody else
-    // writes and no block is written twice in a pass.
+    // writes and no two writes of a block are in flight at once.
     if let Order::Random { each_block_once: false, .. } = order {
-        let name = if values.is_said("random_distribution") { "random_distribution" } else { "norandommap" };
+        let name = match values.distribution("random_distribution") {
+            Distribution::Uniform => "norandommap",
+            _ => "random_distribution",
+        };
         let reason =
-            format!("with {} a block is written twice, and it is not known which write came last", values.quote(name));
+            format!("with {} a block comes twice, and it is not known which write came last", values.quote(name));
         return refuse(reason, "use `random_distribution = \"random\"` with the map, or leave `verify` out");
-    }
-    if ops.is_random && used.iter().any(|(_, sizes)| !matches!(sizes, BlockSizes::Fixed(_))) {
-        return refuse("blocks of several sizes at random offsets overlap".into(), "use one `bs`");
-    }
-    if let [(_, BlockSizes::Fixed(read)), (_, BlockSizes::Fixed(write))] = used
-        && read != write
-    {
-        return refuse("reads and writes differ in size".into(), "use one `bs`");
     }
     if values.number("numjobs").unwrap_or(1) > 1 {
         return refuse("several workers write to the same blocks".into(), "use `numjobs = 1` or one job a file");
     }
     if values.number("dedupe_percentage").unwrap_or(0) > 0 {
+        let reason = "each block carries a header of its own, so none repeats another".into();
+        return refuse(reason, "leave `dedupe_percentage` out");
+    }
+    let depth = values.number("iodepth").unwrap_or(1);
+    let blocks: u64 = files.iter().map(|file| file.plan.size_bytes / block_bytes).fold(0, u64::saturating_add);
+    let issued = (limits.io_bytes / block_bytes).saturating_mul(limits.loops).min(limits.io_count.unwrap_or(u64::MAX));
+    // Files drawn at random do not end their passes together.
+    let has_uneven_passes = files.len() > 1 && values.choice("file_service_type") == Some("random");
+    let has_passes = limits.is_time_based || issued > blocks || has_uneven_passes;
+    // At the seam of two passes a block may be the last of one and among the first of the next. In
+    // order, that takes fewer blocks than are in flight; at random it can always happen.
+    if depth > 1 && has_passes && (ops.is_random || depth >= blocks) {
         return refuse(
-            "each block carries a header of its own, so none repeats another".into(),
-            "leave `dedupe_percentage` out",
+            "from one pass to the next, two writes of a block may be in flight at once".into(),
+            "use `iodepth = 1`, or one pass: no `time_based`, `loops = 1`, `io_size` no more than `size`",
         );
+    }
+    if ops.has(OpKind::Read) && !ops.is_random && depth > 1 {
+        let reason = "a block may be read while it is written".into();
+        return refuse(reason, "use `iodepth = 1` or `rw = \"randrw\"`");
     }
     Ok(Some(Verify { checksum }))
 }
