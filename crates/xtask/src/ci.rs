@@ -205,6 +205,7 @@ fn whole(report: &mut Report) {
     ] {
         report.step(&format!("direct for {target}"), || cross_check(target));
     }
+    report.counted_step("tests of direct under Wine", tests_under_wine);
     report.step("gate: instructions", || with_program(&program, gate::instructions));
     report.step("gate: memory", || with_program(&program, gate::memory));
     report.step("fuzz targets", fuzz_targets);
@@ -243,14 +244,36 @@ fn set_up() -> Outcome {
     }
 }
 
-/// `cargo test`, counted. `required` are the needs whose lack makes a test fail instead of skip.
+/// All tests, or those in `extent`. `required` are the needs whose lack makes a test fail, not skip.
 fn tests(extent: &[&str], required: &[&str]) -> (Outcome, Option<Counts>) {
     let mut test = cargo();
-    test.args(["test", "--workspace", "--no-fail-fast"]).args(extent).args(["--", "--show-output"]);
+    test.args(["test", "--workspace", "--no-fail-fast"]).args(extent);
     if !required.is_empty() {
         println!("a test that is skipped for want of {} fails", required.join(", "));
         test.env("TRUEIO_REQUIRE", required.join(","));
     }
+    counted(&mut test)
+}
+
+/// The Windows side of `crates/direct`, as far as Wine goes. Wine is nobody's duty to install.
+fn tests_under_wine() -> (Outcome, Option<Counts>) {
+    let target = "x86_64-pc-windows-gnu";
+    let missing: Vec<&str> =
+        ["wine", "x86_64-w64-mingw32-gcc"].into_iter().filter(|program| !has_program(program)).collect();
+    if !missing.is_empty() {
+        return (Outcome::optional(&format!("no {}", missing.join(", no "))), None);
+    }
+    let runner = workspace::root().join("crates/direct/tests/wine/run.sh");
+    let mut test = cargo();
+    test.args(["test", "--package", "trueio-direct", "--target", target, "--lib", "--tests", "--no-fail-fast"]);
+    test.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", runner);
+    counted(&mut test)
+}
+
+/// Runs a `cargo test` and counts.
+fn counted(test: &mut Command) -> (Outcome, Option<Counts>) {
+    // So that a skipped test's reason is heard although it passes.
+    test.args(["--", "--show-output"]);
     let mut child = match test.stdin(Stdio::null()).stdout(Stdio::piped()).spawn() {
         Ok(child) => child,
         Err(error) => return (Outcome::Failed(format!("cargo: {error}")), None),
@@ -259,7 +282,9 @@ fn tests(extent: &[&str], required: &[&str]) -> (Outcome, Option<Counts>) {
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
-            if listener.hears(&line) {
+            // Windows programs end their lines with CR LF.
+            let line = line.trim_end_matches('\r');
+            if listener.hears(line) {
                 println!("{line}");
             }
         }
@@ -280,6 +305,9 @@ fn tests(extent: &[&str], required: &[&str]) -> (Outcome, Option<Counts>) {
 struct TestListener {
     counts: Counts,
     is_in_successes: bool,
+    /// True if the test whose words are read was counted as skipped.
+    is_counted: bool,
+    /// Skipped in the test program whose words are read.
     skipped_here: u64,
 }
 
@@ -303,8 +331,15 @@ impl TestListener {
             self.counts.failed += number("failed");
             self.counts.skipped += number("ignored") + skipped;
         } else if self.is_in_successes {
+            if line.starts_with("---- ") {
+                self.is_counted = false;
+            }
             let is_skip = line.trim_start().get(..7).is_some_and(|word| word.eq_ignore_ascii_case("skipped"));
-            self.skipped_here += u64::from(is_skip);
+            // A test may lack several things; it is one test.
+            if is_skip && !self.is_counted {
+                self.is_counted = true;
+                self.skipped_here += 1;
+            }
             return is_skip;
         }
         !self.is_in_successes
@@ -387,12 +422,12 @@ mod tests {
 
     #[test]
     fn a_test_that_says_skipped_is_not_counted_as_passed_and_its_reason_is_shown() {
-        let text = "test a ... ok\ntest b ... ok\n\nsuccesses:\n\n---- a stdout ----\nskipped: not root\n\n\
+        let text = "test a ... ok\ntest b ... ok\n\nsuccesses:\n\n---- a stdout ----\nSkipped(root): not root\nskipped: no loop\n\n\
             ---- b stdout ----\nmany words\n\n\nsuccesses:\n    a\n    b\n\n\
             test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
         let (counts, printed) = heard(text);
         assert_eq!(counts, Counts { passed: 1, failed: 0, skipped: 1 });
-        assert!(printed.contains(&"skipped: not root"));
+        assert!(printed.contains(&"Skipped(root): not root"));
         assert!(!printed.contains(&"many words"));
     }
 
