@@ -1,2 +1,41 @@
-//! Placeholder of the first commit.
-fn main() {}
+//! The `trueio` program: thin commands over the crates.
+//!
+//! Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 the run failed or was interrupted,
+//! 2 the request was refused or malformed.
+
+mod arguments;
+mod baseline;
+mod doctor;
+mod failure;
+mod history;
+mod machine;
+mod output;
+mod progress;
+mod run;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let matches = match arguments::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => {
+            // `--help` and `--version` are answers, everything else is a malformed request.
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let result = match matches.subcommand() {
+        Some(("baseline", arguments)) => baseline::command(arguments),
+        Some(("run", arguments)) => run::command(arguments),
+        Some(("explain", arguments)) => run::explain(arguments),
+        Some(("doctor", arguments)) => doctor::command(arguments),
+        Some(("history", arguments)) => history::list(arguments),
+        Some(("report", arguments)) => history::report(arguments),
+        _ => unreachable!("clap demands one of the commands above"),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.show(),
+    }
+}

@@ -269,6 +269,27 @@ pub struct WorkerReport {
     pub was_stopped: bool,
 }
 
+impl WorkerReport {
+    /// The report of a worker that could not do anything, and why.
+    pub fn failed(error: String) -> Self {
+        Self {
+            ops: Vec::new(),
+            series: Vec::new(),
+            elapsed_ns: 0,
+            pacing_lateness: Histogram::new(),
+            backlog_count: 0,
+            cpu: CpuTime::default(),
+            failures: Vec::new(),
+            verify_failures: Vec::new(),
+            verified_block_count: 0,
+            verify_failure_count: 0,
+            engine_notes: Vec::new(),
+            fatal: Some(error),
+            was_stopped: false,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

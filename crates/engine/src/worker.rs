@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 use trueio_direct::BufferPool;
-use trueio_model::{BlockSizes, CpuTime, EngineKind, Histogram, IoFailure, JobPlan, OpKind, OpMix, VerifyFailure};
+use trueio_model::{BlockSizes, CpuTime, EngineKind, IoFailure, JobPlan, OpKind, OpMix, VerifyFailure};
 
 /// Length of a series row and of a progress update.
 const INTERVAL_NS: u64 = 100_000_000;
@@ -168,26 +168,8 @@ pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
             // Nobody waits for a worker that could not be made.
             context.start.reached();
             context.start.finished();
-            failed_report(error)
+            WorkerReport::failed(error)
         }
-    }
-}
-
-fn failed_report(error: String) -> WorkerReport {
-    WorkerReport {
-        ops: Vec::new(),
-        series: Vec::new(),
-        elapsed_ns: 0,
-        pacing_lateness: Histogram::new(),
-        backlog_count: 0,
-        cpu: CpuTime::default(),
-        failures: Vec::new(),
-        verify_failures: Vec::new(),
-        verified_block_count: 0,
-        verify_failure_count: 0,
-        engine_notes: Vec::new(),
-        fatal: Some(error),
-        was_stopped: false,
     }
 }
 

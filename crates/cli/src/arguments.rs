@@ -1,0 +1,156 @@
+//! The command line. Job options are the rows of the option table; nothing is defined twice.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
+use std::path::PathBuf;
+use trueio_job::table::{OptionRow, TABLE};
+
+/// The whole command line.
+pub(crate) fn command() -> Command {
+    Command::new("trueio")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Measures storage and proves what it measured")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            outputs(Command::new("baseline"))
+                .about("A whole picture of a disk in about a minute")
+                .long_about(
+                    "A whole picture of a disk in about a minute: sequential, random and durable I/O, each figure with \
+                     its evidence.\n\nIn a directory it makes files of its own, which are gone afterwards whatever \
+                     happens. An existing file or a block device is only read, unless --overwrite names it.",
+                )
+                .arg(
+                    Arg::new("target")
+                        .value_name("TARGET")
+                        .help("A directory, a file or a block device")
+                        .default_value(".")
+                        .value_hint(ValueHint::AnyPath)
+                        .value_parser(value_parser!(PathBuf)),
+                )
+                .arg(switch("quick", "About 10 seconds").conflicts_with("thorough"))
+                .arg(switch("thorough", "About 4 minutes"))
+                .arg(
+                    Arg::new("overwrite")
+                        .long("overwrite")
+                        .value_name("TARGET")
+                        .help("Write to this existing file or device too, destroying what is on it; must name TARGET again")
+                        .value_parser(value_parser!(PathBuf)),
+                ),
+        )
+        .subcommand(
+            job_options(outputs(Command::new("run")))
+                .about("Runs job files, or a job made of flags")
+                .after_help(JOB_FILE_HELP),
+        )
+        .subcommand(
+            job_options(Command::new("explain"))
+                .about("Prints the plan of jobs, every value with its origin, without running them")
+                .after_help(JOB_FILE_HELP),
+        )
+        .subcommand(
+            Command::new("doctor")
+                .about("What this machine allows, and what the tool itself costs here")
+                .arg(switch("json", "Print JSON instead of text")),
+        )
+        .subcommand(
+            Command::new("history")
+                .about("What was measured before")
+                .arg(
+                    Arg::new("limit")
+                        .long("limit")
+                        .value_name("COUNT")
+                        .help("How many, newest first")
+                        .default_value("20")
+                        .value_parser(value_parser!(usize)),
+                )
+                .arg(switch("json", "Print JSON instead of text")),
+        )
+        .subcommand(
+            outputs(Command::new("report"))
+                .about("An earlier record in any output")
+                .arg(Arg::new("record").value_name("RECORD").required(true).help("An id (or its beginning) from the history, or a record's JSON file")),
+        )
+}
+
+const JOB_FILE_HELP: &str = "Job files are TOML: [defaults], then one [job.NAME] table a job. Flags are the last word over every job.\n\
+     docs/job-options.md describes each option.";
+
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
+}
+
+/// Where a record goes.
+fn outputs(command: Command) -> Command {
+    let file = |name: &'static str, help: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_name("FILE")
+            .help(help)
+            .help_heading("Output")
+            .value_hint(ValueHint::FilePath)
+            .value_parser(value_parser!(PathBuf))
+    };
+    command
+        .arg(file("json", "Write the record as JSON; - for stdout"))
+        .arg(file("html", "Write a self-contained page with plots"))
+        .arg(file("hdr", "Write all latency histograms as an HdrHistogram V2 log"))
+        .arg(switch("no-history", "Do not keep the record in the history").help_heading("Output"))
+        .arg(
+            switch("no-evidence", "Do not collect evidence; every verdict then rests on the calls alone")
+                .help_heading("Output"),
+        )
+}
+
+/// Job files and every row of the option table.
+fn job_options(command: Command) -> Command {
+    let command = command
+        .arg(
+            Arg::new("files")
+                .value_name("JOB.toml")
+                .num_args(0..)
+                .help("Job files")
+                .value_hint(ValueHint::FilePath)
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(
+            Arg::new("name")
+                .long("name")
+                .value_name("NAME")
+                .help("Name of the job that flags alone make")
+                .default_value("job"),
+        );
+    TABLE.iter().fold(command, |command, row| command.arg(option(row)))
+}
+
+fn option(row: &'static OptionRow) -> Arg {
+    let mut arg = Arg::new(row.name)
+        .long(row.name)
+        .value_name(row.value_name())
+        .help(format!("{} [default: {}]", row.summary, row.default_text()))
+        .help_heading(row.section.title())
+        .action(ArgAction::Append)
+        .allow_hyphen_values(true);
+    for &alias in row.fio_names {
+        arg = arg.alias(alias);
+    }
+    if row.is_switch() {
+        arg = arg.num_args(0..=1).require_equals(true).default_missing_value("true");
+    } else if !row.choices().is_empty() && row.choices().iter().all(|c| c.aliases.is_empty()) {
+        arg = arg.value_parser(PossibleValuesParser::new(row.choices().iter().map(|c| c.name)));
+    }
+    arg
+}
+
+/// The job options that were given, as (name, value), in the table's order.
+pub(crate) fn job_flags(matches: &ArgMatches) -> Vec<(&'static str, String)> {
+    TABLE
+        .iter()
+        .filter_map(|row| Some((row.name, matches.get_many::<String>(row.name)?.next_back()?.clone())))
+        .collect()
+}
+
+/// The command line as it was typed.
+pub(crate) fn as_typed() -> Vec<String> {
+    std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect()
+}

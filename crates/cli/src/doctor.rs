@@ -1,0 +1,125 @@
+//! `trueio doctor`: what this machine allows, and what the tool itself costs here.
+
+use crate::failure::Failure;
+use crate::output;
+use clap::ArgMatches;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use trueio_device::System;
+use trueio_engine::{availability, choose_clock, measure_ruler};
+
+/// Something the program can use if it is there.
+struct Means {
+    name: &'static str,
+    is_there: bool,
+    detail: String,
+}
+
+/// `trueio doctor`.
+pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let environment = trueio_device::environment(&System::live());
+    let engines = availability();
+    let ruler = measure_ruler(choose_clock());
+    let means = means();
+    if matches.get_flag("json") {
+        let document = serde_json::json!({
+            "environment": environment,
+            "ruler": ruler,
+            "engines": engines.iter().map(|e| serde_json::json!({
+                "engine": e.engine, "works": e.works, "reason": e.reason,
+            })).collect::<Vec<_>>(),
+            "means": means.iter().map(|m| serde_json::json!({
+                "name": m.name, "works": m.is_there, "reason": m.detail,
+            })).collect::<Vec<_>>(),
+        });
+        output::print_all(&format!("{document:#}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "machine    {}, {} processors usable", environment.system, environment.cpu.usable_count);
+    let _ = writeln!(
+        text,
+        "clock      {}: {:.1} ns a reading, smallest step {:.1} ns",
+        ruler.clock, ruler.clock_cost_ns, ruler.clock_resolution_ns
+    );
+    let _ = writeln!(
+        text,
+        "tool       {:.0} ns of CPU per I/O on the null engine; it reports a median latency of {} ns there",
+        ruler.null_cpu_ns_per_io, ruler.null_latency_ns_p50
+    );
+    if cfg!(debug_assertions) {
+        let _ = writeln!(text, "           this is a debug build: use `cargo run --release`");
+    }
+    let _ = writeln!(text, "\nengines");
+    for engine in engines {
+        let _ = writeln!(text, "  {:3}  {:10} {}", word(engine.works), engine.engine.name(), engine.reason);
+    }
+    let _ = writeln!(text, "\nevidence and permissions");
+    for means in means {
+        let _ = writeln!(text, "  {:3}  {:10} {}", word(means.is_there), means.name, means.detail);
+    }
+    output::print_all(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn word(works: bool) -> &'static str {
+    if works { "yes" } else { "no" }
+}
+
+fn means() -> Vec<Means> {
+    let mut all = Vec::new();
+    // SAFETY: a plain call without arguments.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let detail = if is_root { "runs as root" } else { "runs as an ordinary user; block devices and tracing need more" };
+    all.push(Means { name: "root", is_there: is_root, detail: detail.to_owned() });
+    let disks = std::fs::read_dir("/sys/block").map(|d| d.count()).unwrap_or(0);
+    all.push(Means {
+        name: "counters",
+        is_there: disks > 0,
+        detail: format!("/sys/block shows {disks} disks whose requests can be counted"),
+    });
+    all.push(residency());
+    let tracing = ["/sys/kernel/tracing/events/block", "/sys/kernel/debug/tracing/events/block"];
+    let traced = tracing.iter().find(|p| Path::new(p).is_dir());
+    all.push(Means {
+        name: "tracefs",
+        is_there: traced.is_some(),
+        detail: traced.map_or_else(
+            || "block tracepoints cannot be read (not mounted, or not permitted)".to_owned(),
+            |p| format!("{p} can be read"),
+        ),
+    });
+    all.push(locked_memory());
+    all
+}
+
+/// Can cached pages be counted: asked of this program's own file.
+fn residency() -> Means {
+    let result = std::env::current_exe()
+        .and_then(std::fs::File::open)
+        .and_then(|file| trueio_direct::residency(&file, 0, file.metadata()?.len()));
+    match result {
+        Ok(r) => {
+            Means { name: "page cache", is_there: true, detail: format!("cached pages are counted by {}", r.source) }
+        }
+        Err(e) => Means { name: "page cache", is_there: false, detail: format!("cached pages cannot be counted: {e}") },
+    }
+}
+
+/// Registered buffers need locked memory.
+fn locked_memory() -> Means {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
+    match limit {
+        None => Means { name: "memlock", is_there: true, detail: "locked memory is not limited".to_owned() },
+        Some(bytes) => Means {
+            name: "memlock",
+            is_there: bytes >= 8 << 20,
+            detail: format!(
+                "{} of memory may be locked; registered io_uring buffers need their size",
+                trueio_model::units::format_bytes(bytes)
+            ),
+        },
+    }
+}

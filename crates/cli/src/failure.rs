@@ -1,0 +1,54 @@
+//! What is told when a command cannot do what was asked.
+
+use std::error::Error;
+use std::process::ExitCode;
+
+/// A command that ended without a record, and the exit code that says why.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    text: String,
+}
+
+impl Failure {
+    /// The request was refused or malformed: nothing was touched. `text` is complete.
+    pub(crate) fn refused(text: impl Into<String>) -> Self {
+        Self { code: 2, text: text.into() }
+    }
+
+    /// Something that should have worked did not.
+    pub(crate) fn failed(what: impl Into<String>, error: &dyn Error) -> Self {
+        Self { code: 1, text: chain(&what.into(), Some(error)) }
+    }
+
+    /// As [`Failure::refused`], from an error and its causes.
+    pub(crate) fn refused_by(error: &dyn Error, hint: Option<&str>) -> Self {
+        let mut text = chain(&error.to_string(), error.source());
+        if let Some(hint) = hint {
+            text.push_str(&format!("\n\nhint: {hint}"));
+        }
+        Self { code: 2, text }
+    }
+
+    /// Prints it to stderr; the exit code.
+    pub(crate) fn show(&self) -> ExitCode {
+        let text = self.text.trim_end();
+        if text.starts_with("error") {
+            eprintln!("{text}")
+        } else {
+            eprintln!("error: {text}")
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+/// A sentence and the causes of it, a line each.
+fn chain(what: &str, cause: Option<&dyn Error>) -> String {
+    let mut text = what.to_owned();
+    let mut next = cause;
+    while let Some(error) = next {
+        text.push_str(&format!("\n  because: {error}"));
+        next = error.source();
+    }
+    text
+}

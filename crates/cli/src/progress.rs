@@ -1,0 +1,62 @@
+//! The progress line: on a terminal only, on stderr.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use trueio_model::{PhaseRecord, units};
+use trueio_report::progress_line;
+use trueio_run::{Observer, Tick};
+
+/// Draws one line that is redrawn in place, and nothing where stderr is no terminal.
+#[derive(Debug)]
+pub(crate) struct Line {
+    bar: ProgressBar,
+    phase: String,
+}
+
+impl Line {
+    /// A line on stderr.
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        if std::io::stderr().is_terminal() {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            bar.set_style(ProgressStyle::with_template("{msg}").expect("a constant template"));
+        }
+        Self { bar, phase: String::new() }
+    }
+
+    /// Removes the line.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Observer for Line {
+    fn preparing(&mut self, path: &str, done_bytes: u64, size_bytes: u64) {
+        let percent = done_bytes * 100 / size_bytes.max(1);
+        let size = units::format_bytes(size_bytes);
+        self.bar.set_message(format!("writing the test file `{path}` ({size}): {percent} %"));
+        self.bar.tick();
+    }
+
+    fn phase_begins(&mut self, index: usize, count: usize, name: &str) {
+        self.phase = format!("{}/{count} {name}", index + 1);
+        self.bar.set_message(format!("{}: looking at the idle disk", self.phase));
+        self.bar.tick();
+    }
+
+    fn progress(&mut self, tick: &Tick) {
+        let known = |ns: u64| (ns > 0).then_some(ns);
+        self.bar.set_message(progress_line(
+            &self.phase,
+            tick.fraction,
+            tick.bytes_per_s,
+            tick.ios_per_s,
+            known(tick.latency_ns_p50),
+            known(tick.latency_ns_p99),
+            tick.left_ns,
+        ));
+        self.bar.tick();
+    }
+
+    fn phase_ends(&mut self, _phase: &PhaseRecord) {}
+}

@@ -1,0 +1,78 @@
+//! `trueio run` and `trueio explain`: job files and flags.
+
+use crate::failure::Failure;
+use crate::machine::{IDLE_BASELINE_NS, look, machine};
+use crate::{arguments, output, progress};
+use clap::ArgMatches;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use trueio_job::{Refusal, apply_flags, parse_job_file, spec_from_flags};
+use trueio_model::{JobSpec, Plan};
+use trueio_run::{Request, refuse_held_devices, watch_signals};
+
+/// `trueio run`.
+pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    output::check(matches)?;
+    let has_evidence = !matches.get_flag("no-evidence");
+    let spec = specs(matches)?;
+    let plan = planned(&spec, if has_evidence { IDLE_BASELINE_NS } else { 0 })?;
+    execute("run", spec, plan, has_evidence, matches)
+}
+
+/// `trueio explain`.
+pub(crate) fn explain(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let spec = specs(matches)?;
+    let plan = planned(&spec, IDLE_BASELINE_NS)?;
+    output::print_all(&trueio_job::explain(&plan))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs a plan and delivers its record.
+pub(crate) fn execute(
+    kind: &str,
+    spec: Vec<JobSpec>,
+    plan: Plan,
+    has_evidence: bool,
+    matches: &ArgMatches,
+) -> Result<ExitCode, Failure> {
+    refuse_held_devices(&plan).map_err(|e| Failure::refused_by(&e, None))?;
+    let request = Request { kind: kind.to_owned(), command: arguments::as_typed(), spec, plan, has_evidence };
+    let mut line = progress::Line::new();
+    let record = trueio_run::run(request, watch_signals(), &mut line);
+    line.clear();
+    output::deliver(&record, matches, true)
+}
+
+/// The jobs that files and flags ask for.
+fn specs(matches: &ArgMatches) -> Result<Vec<JobSpec>, Failure> {
+    let flags = arguments::job_flags(matches);
+    let files: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
+    if files.is_empty() {
+        if flags.is_empty() {
+            return Err(Failure::refused(
+                "there is nothing to run\n\nhint: name a job file (`trueio run JOB.toml`) or give options (`trueio run --rw randread --size 1g`)",
+            ));
+        }
+        let name = matches.get_one::<String>("name").map_or("job", String::as_str);
+        let spec = spec_from_flags(name, flags).map_err(|e| Failure::refused_by(&e, e.hint.as_deref()))?;
+        return Ok(vec![spec]);
+    }
+    let mut all = Vec::new();
+    for path in files {
+        all.extend(read_job_file(path)?);
+    }
+    apply_flags(&mut all, flags).map_err(|e| Failure::refused_by(&e, e.hint.as_deref()))?;
+    Ok(all)
+}
+
+fn read_job_file(path: &Path) -> Result<Vec<JobSpec>, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Failure::refused(format!("job file `{}` cannot be read\n  because: {e}", path.display())))?;
+    parse_job_file(&path.to_string_lossy(), &text).map_err(|e| Failure::refused(e.render()))
+}
+
+/// The plan, or the refusal as text.
+pub(crate) fn planned(specs: &[JobSpec], idle_baseline_ns: u64) -> Result<Plan, Failure> {
+    let refused = |refusal: Refusal| Failure::refused(trueio_job::explain_refusal(&refusal));
+    trueio_job::plan(specs, &look, &machine(idle_baseline_ns)).map_err(refused)
+}

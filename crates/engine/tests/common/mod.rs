@@ -1,0 +1,402 @@
+//! Plans, files and runs for the engine's tests.
+//!
+//! A [`Job`] is the smallest plan there is (4 KiB random reads over 1 MiB, each block once, one at
+//! a time); a test changes what it is about and runs it.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use trueio_engine::{AnyClock, Progress, Start, TargetFile, WorkerContext, WorkerReport, choose_clock, run_worker};
+use trueio_model::{
+    Arrivals, BlockSizes, Content, ContentKind, DirectPolicy, Distribution, EngineKind, FilePlan, FileSelection, Flush,
+    Histogram, JobPlan, Limits, OpKind, OpMix, OpRecord, Order, Pace, Pattern, Prepare, Queue, SimulatedDevice,
+    SyncMode, Think, UringOptions, Verify, WriteFlags,
+};
+
+pub const KIB: u64 = 1 << 10;
+pub const MIB: u64 = 1 << 20;
+pub const MS: u64 = 1_000_000;
+pub const S: u64 = 1_000_000_000;
+
+/// Says why a test did not run; fails where `TRUEIO_REQUIRE` lists the need ("loop,direct,root").
+pub fn skip(need: &str, reason: &str) {
+    let required = std::env::var("TRUEIO_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|word| word.trim() == need), "`{need}` is required: {reason}");
+    println!("Skipped({need}): {reason}");
+}
+
+/// A new folder on the filesystem of the build directory.
+pub fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// How a job's files are opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Open {
+    ReadWrite,
+    ReadOnly,
+    Direct,
+}
+
+/// A plan, its files, and the flag that stops it.
+pub struct Job {
+    pub plan: JobPlan,
+    pub files: Vec<TargetFile>,
+    pub stop: AtomicBool,
+    pub worker: u32,
+}
+
+impl Job {
+    pub fn new(engine: EngineKind) -> Self {
+        let plan = JobPlan {
+            name: "test".to_owned(),
+            phase: 0,
+            engine,
+            workers: 1,
+            files: vec![file_plan("", 0, MIB)],
+            file_selection: FileSelection::RoundRobin,
+            pattern: Pattern {
+                mix: OpMix::Only(OpKind::Read),
+                order: Order::Random { distribution: Distribution::Uniform, each_block_once: true },
+                read_sizes: BlockSizes::Fixed(4 * KIB),
+                write_sizes: BlockSizes::Fixed(4 * KIB),
+                trim_sizes: BlockSizes::Fixed(4 * KIB),
+            },
+            queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0 },
+            limits: Limits {
+                io_bytes: MIB,
+                loops: 1,
+                io_count: None,
+                runtime_ns: None,
+                is_time_based: false,
+                ramp_ns: 0,
+                start_delay_ns: 0,
+            },
+            direct: DirectPolicy::Off,
+            sync: SyncMode::None,
+            write_flags: WriteFlags::default(),
+            flush: Flush::default(),
+            pace: None,
+            think: None,
+            content: Content {
+                kind: ContentKind::Random,
+                compressible_percent: 0,
+                duplicate_percent: 0,
+                refill: false,
+            },
+            verify: None,
+            uring: UringOptions { registered_buffers: true, registered_files: true, sqpoll: false, iopoll: false },
+            simulated: None,
+            cpus: Vec::new(),
+            nice: None,
+            invalidate: false,
+            seed: 7,
+            buffer_alignment_bytes: 4096,
+            continue_on_error: false,
+            values: Vec::new(),
+        };
+        Self { plan, files: Vec::new(), stop: AtomicBool::new(false), worker: 0 }
+    }
+
+    /// A job on a modelled disk.
+    pub fn simulated(service_ns: u64, channels: u32) -> Self {
+        let mut job = Self::new(EngineKind::Simulated);
+        job.plan.simulated =
+            Some(SimulatedDevice { service_ns, channels, stalls: Vec::new(), failing_ios: Vec::new() });
+        job
+    }
+
+    pub fn device(&mut self) -> &mut SimulatedDevice {
+        self.plan.simulated.as_mut().expect("a simulated job")
+    }
+
+    pub fn on(mut self, paths: &[&Path], region: u64, open: Open) -> Self {
+        self.files = paths.iter().map(|path| target(path, region, open)).collect();
+        self.plan.files = paths.iter().map(|path| file_plan(&path.display().to_string(), 0, region)).collect();
+        self.plan.limits.io_bytes = region * paths.len() as u64;
+        self
+    }
+
+    pub fn op(mut self, op: OpKind) -> Self {
+        self.plan.pattern.mix = OpMix::Only(op);
+        self
+    }
+
+    pub fn mixed(mut self, read_percent: u8) -> Self {
+        self.plan.pattern.mix = OpMix::ReadWrite { read_percent };
+        self
+    }
+
+    pub fn sequential(mut self) -> Self {
+        self.plan.pattern.order = Order::Sequential;
+        self
+    }
+
+    pub fn sizes(mut self, sizes: BlockSizes) -> Self {
+        self.plan.pattern.read_sizes = sizes.clone();
+        self.plan.pattern.write_sizes = sizes.clone();
+        self.plan.pattern.trim_sizes = sizes;
+        self
+    }
+
+    pub fn region(mut self, bytes: u64) -> Self {
+        self.plan.files[0].size_bytes = bytes;
+        self.plan.limits.io_bytes = bytes;
+        self
+    }
+
+    pub fn depth(mut self, depth: u32) -> Self {
+        self.plan.queue.depth = depth;
+        self
+    }
+
+    pub fn verify(mut self, checksum: trueio_model::Checksum) -> Self {
+        self.plan.verify = Some(Verify { checksum });
+        self
+    }
+
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.plan.seed = seed;
+        self
+    }
+
+    pub fn ios(mut self, count: u64) -> Self {
+        self.plan.limits.io_count = Some(count);
+        self.plan.limits.is_time_based = true;
+        self
+    }
+
+    pub fn time(mut self, runtime_ns: u64) -> Self {
+        self.plan.limits.runtime_ns = Some(runtime_ns);
+        self.plan.limits.is_time_based = true;
+        self
+    }
+
+    pub fn rate(mut self, ios_per_s: f64, arrivals: Arrivals) -> Self {
+        self.plan.pace = Some(Pace { ios_per_s: Some(ios_per_s), bytes_per_s: None, arrivals });
+        self
+    }
+
+    pub fn think(mut self, time_ns: u64, every: u64) -> Self {
+        self.plan.think = Some(Think { time_ns, every });
+        self
+    }
+
+    pub fn with(mut self, change: impl FnOnce(&mut JobPlan)) -> Self {
+        change(&mut self.plan);
+        self
+    }
+
+    /// Runs the job on a thread of its own, as the runner does.
+    pub fn run(&self) -> WorkerReport {
+        let start = Start::new();
+        start.open();
+        let progress = Progress::default();
+        std::thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                run_worker(&WorkerContext {
+                    plan: &self.plan,
+                    worker: self.worker,
+                    files: &self.files,
+                    stop: &self.stop,
+                    start: &start,
+                    progress: &progress,
+                    clock: clock(),
+                })
+            });
+            worker.join().expect("the worker does not panic")
+        })
+    }
+
+    /// Runs the job and asks it to stop after `delay`; returns how long it took to obey.
+    pub fn run_and_stop(&self, delay: Duration) -> (WorkerReport, Duration) {
+        std::thread::scope(|scope| {
+            let worker = scope.spawn(|| self.run());
+            std::thread::sleep(delay);
+            let asked = Instant::now();
+            self.stop.store(true, Relaxed);
+            (worker.join().expect("the worker does not panic"), asked.elapsed())
+        })
+    }
+}
+
+fn clock() -> AnyClock {
+    static CLOCK: OnceLock<AnyClock> = OnceLock::new();
+    *CLOCK.get_or_init(choose_clock)
+}
+
+pub fn file_plan(path: &str, offset_bytes: u64, size_bytes: u64) -> FilePlan {
+    FilePlan { path: path.to_owned(), prepare: Prepare::UseExisting, remove_after: false, offset_bytes, size_bytes }
+}
+
+/// Opens `path` for a job.
+pub fn target(path: &Path, end_bytes: u64, open: Open) -> TargetFile {
+    try_target(path, end_bytes, open).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+pub fn try_target(path: &Path, end_bytes: u64, open: Open) -> std::io::Result<TargetFile> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(open != Open::ReadOnly)
+        .custom_flags(if open == Open::Direct { libc::O_DIRECT } else { 0 })
+        .open(path)?;
+    let is_block_device = {
+        use std::os::unix::fs::FileTypeExt;
+        file.metadata()?.file_type().is_block_device()
+    };
+    Ok(TargetFile { file: Arc::new(file), path: path.display().to_string(), is_block_device, end_bytes })
+}
+
+/// A file of `size` bytes of ones, really written.
+pub fn filled(folder: &Path, name: &str, size: u64) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, vec![1u8; size as usize]).unwrap();
+    path
+}
+
+/// True if direct I/O can be had for `path`; says so if not.
+pub fn has_direct(path: &Path) -> bool {
+    match try_target(path, 0, Open::Direct) {
+        Ok(_) => true,
+        Err(error) => {
+            skip("direct", &format!("no direct I/O on {}: {error}", path.display()));
+            false
+        }
+    }
+}
+
+/// The figures of one operation.
+pub fn op(report: &WorkerReport, op: OpKind) -> &OpRecord {
+    report.ops.iter().find(|r| r.op == op).unwrap_or_else(|| panic!("no {op} in {report:?}"))
+}
+
+/// A run that did all it should: no error, no failure; and whose figures agree with each other.
+#[track_caller]
+pub fn assert_clean(report: &WorkerReport, name: &str) {
+    assert_eq!(report.fatal, None, "{name}");
+    assert_eq!(report.failures, Vec::new(), "{name}");
+    assert_eq!(report.verify_failures, Vec::new(), "{name}");
+    assert_eq!(report.verify_failure_count, 0, "{name}");
+    assert_consistent(report, name);
+}
+
+/// Every I/O is in every histogram it belongs to, and the rows add up to the totals.
+#[track_caller]
+pub fn assert_consistent(report: &WorkerReport, name: &str) {
+    let mut sums = (0, 0, 0);
+    for record in &report.ops {
+        let count = |h: &Histogram| h.count();
+        assert_eq!(count(&record.latency.total), record.io_count, "{name}: {} total", record.op);
+        assert_eq!(count(&record.latency.completion), record.io_count, "{name}: {} completion", record.op);
+        match record.op {
+            OpKind::Read => sums.0 += record.io_count,
+            OpKind::Write => sums.1 += record.io_count,
+            _ => sums.2 += record.io_count,
+        }
+    }
+    let rows = report.series.iter().fold((0, 0, 0), |sum, row| {
+        (sum.0 + row.read_count, sum.1 + row.write_count, sum.2 + row.other_count)
+    });
+    assert_eq!(rows, sums, "{name}: the rows are the totals");
+    let bytes: u64 = report.series.iter().map(|row| row.read_bytes + row.write_bytes).sum();
+    let all = report.ops.iter().filter(|r| matches!(r.op, OpKind::Read | OpKind::Write)).map(|r| r.byte_count);
+    assert_eq!(bytes, all.sum::<u64>(), "{name}: the rows' bytes are the totals");
+    let spans: u64 = report.series.iter().map(|row| row.span_ns).sum();
+    // Converting ticks rounds each row down, by less than a nanosecond.
+    assert!(
+        spans.abs_diff(report.elapsed_ns) <= report.series.len() as u64 + 1,
+        "{name}: rows of {spans} ns together, elapsed {} ns",
+        report.elapsed_ns
+    );
+}
+
+/// A verified block's header as it stands on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    pub offset: u64,
+    pub sequence: u64,
+    pub length: u64,
+}
+
+/// Reads the header at `at`, if there is one.
+pub fn header(content: &[u8], at: usize) -> Option<Header> {
+    let word = |from: usize| u64::from_le_bytes(content[from..from + 8].try_into().unwrap());
+    (&content[at..at + 6] == b"TRUEIO").then(|| Header {
+        offset: word(at + 16),
+        sequence: word(at + 24),
+        length: word(at + 32) & 0xffff_ffff,
+    })
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let out = Command::new(program).args(arguments).output().map_err(|e| format!("{program}: {e}"))?;
+    if out.status.success() {
+        Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())
+    } else {
+        Err(format!("{program}: {}", String::from_utf8_lossy(&out.stderr).trim()))
+    }
+}
+
+/// A loop device over a sparse file; detached on drop.
+pub struct Loop {
+    pub device: PathBuf,
+    pub backing: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Loop {
+    /// `None`, and the reason printed, where that is not allowed.
+    pub fn attach(size: u64) -> Option<Self> {
+        let folder = folder();
+        let backing = folder.path().join("backing");
+        File::create(&backing).and_then(|f| f.set_len(size)).unwrap();
+        match run("losetup", &["--find", "--show", backing.to_str().unwrap()]) {
+            Ok(device) => Some(Self { device: device.into(), backing, _folder: folder }),
+            Err(error) => {
+                skip("loop", &error);
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        if let Err(error) = run("losetup", &["--detach", self.device.to_str().unwrap()]) {
+            println!("left behind: {error}");
+        }
+    }
+}
+
+/// A small tmpfs; unmounted on drop.
+pub struct Tmpfs {
+    pub folder: tempfile::TempDir,
+}
+
+impl Tmpfs {
+    /// `None`, and the reason printed, where that is not allowed.
+    pub fn mount(size: u64) -> Option<Self> {
+        let folder = folder();
+        let options = format!("size={size}");
+        match run("mount", &["-t", "tmpfs", "-o", &options, "tmpfs", folder.path().to_str().unwrap()]) {
+            Ok(_) => Some(Self { folder }),
+            Err(error) => {
+                skip("root", &error);
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        if let Err(error) = run("umount", &[self.folder.path().to_str().unwrap()]) {
+            println!("left behind: {error}");
+        }
+    }
+}

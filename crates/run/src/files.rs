@@ -1,0 +1,303 @@
+//! The files under test: made, filled, opened, and gone afterwards.
+//!
+//! Only files that this module creates are ever written without being named by the user, and it
+//! creates them with `O_EXCL`. A file that is to be removed is unlinked as soon as it is open.
+
+use crate::Observer;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use trueio_device::{HolderKind, System};
+use trueio_direct::{AlignedBuffer, DirectFile, OpenOptions, Policy};
+use trueio_engine::{RandomFill, TargetFile};
+use trueio_model::{DirectPolicy, FilePlan, JobPlan, OpKind, OpMix, Plan, Prepare, SyncMode};
+
+/// Bytes written at once when a file is filled.
+const FILL_BYTES: usize = 4 << 20;
+
+/// A file could not be made ready.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// Creating it failed.
+    #[error("`{path}` cannot be created")]
+    Create {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: Box<trueio_direct::OpenError>,
+    },
+    /// Unlinking our own new file failed.
+    #[error("`{path}`, which was just created, cannot be unlinked")]
+    Unlink {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Filling or allocating it failed.
+    #[error("`{path}`: {attempted} failed at byte {offset} of {size_bytes}")]
+    Fill {
+        /// The file.
+        path: String,
+        /// What was attempted.
+        attempted: &'static str,
+        /// How far it had come, in bytes.
+        offset: u64,
+        /// How far it should have come, in bytes.
+        size_bytes: u64,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Opening it for a job failed.
+    #[error("job `{job}` cannot open `{path}`")]
+    Open {
+        /// The job.
+        job: String,
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: Box<trueio_direct::OpenError>,
+    },
+    /// A block device that something else uses would be written.
+    #[error("`{path}` is not written: {reason}")]
+    Held {
+        /// The device.
+        path: String,
+        /// Who uses it, and what to do.
+        reason: String,
+    },
+    /// The run was asked to stop meanwhile.
+    #[error("stopped while files were being prepared")]
+    Stopped,
+}
+
+/// Refuses a plan that writes or trims a block device which is mounted, held, swapped on, or which
+/// carries a filesystem or another signature. To be called before anything is touched.
+///
+/// # Errors
+/// [`FileError::Held`] for the first such device.
+pub fn refuse_held_devices(plan: &Plan) -> Result<(), FileError> {
+    for job in plan.jobs.iter().filter(|job| job_writes(job) && job.engine.touches_files()) {
+        for file in &job.files {
+            let path = Path::new(&file.path);
+            if !std::fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device()) {
+                continue;
+            }
+            let held = |reason: String| FileError::Held { path: file.path.clone(), reason };
+            let holders = trueio_device::who_holds(&System::live(), path).map_err(|e| held(e.to_string()))?;
+            if let Some(holder) = holders.found.first() {
+                return Err(held(format!(
+                    "`{}` {} (says {}); free it first, or choose another device",
+                    holder.device,
+                    use_of(&holder.kind),
+                    holder.source
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How a device is used, to stand behind its name.
+fn use_of(kind: &HolderKind) -> String {
+    match kind {
+        HolderKind::Mounted { mount_point, .. } => format!("is mounted at `{mount_point}`"),
+        HolderKind::Member { of } => format!("is part of {of}"),
+        HolderKind::Swap => "is swap".to_owned(),
+        HolderKind::Stacked { by } => format!("carries `{by}`"),
+        HolderKind::Claimed => "is claimed by somebody (O_EXCL is refused)".to_owned(),
+    }
+}
+
+fn job_writes(job: &JobPlan) -> bool {
+    !matches!(job.pattern.mix, OpMix::Only(OpKind::Read))
+}
+
+/// The files of a run that are ready, by path.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    files: BTreeMap<String, Ready>,
+}
+
+#[derive(Debug)]
+struct Ready {
+    /// Keeps a file without a name alive; `None` for files that keep theirs.
+    anonymous: Option<File>,
+}
+
+impl Prepared {
+    /// The path through which a file is opened: its own, or the descriptor of one without a name.
+    pub(crate) fn door(&self, path: &str) -> PathBuf {
+        match self.files.get(path).and_then(|ready| ready.anonymous.as_ref()) {
+            Some(file) => PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())),
+            None => PathBuf::from(path),
+        }
+    }
+
+    /// Makes a file ready, once: later calls for the same path do nothing.
+    pub(crate) fn prepare(
+        &mut self,
+        file: &FilePlan,
+        end_bytes: u64,
+        seed: u64,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<(), FileError> {
+        if self.files.contains_key(&file.path) {
+            return Ok(());
+        }
+        let anonymous = match file.prepare {
+            Prepare::UseExisting | Prepare::Nothing => None,
+            Prepare::CreateFilled | Prepare::CreateAllocated | Prepare::CreateEmpty => {
+                let created = create(file, end_bytes, seed, stop, observer)?;
+                file.remove_after.then_some(created)
+            }
+        };
+        self.files.insert(file.path.clone(), Ready { anonymous });
+        Ok(())
+    }
+
+    /// Opens a job's files as it wants them; says for each what direct I/O was granted, and why.
+    pub(crate) fn open(&self, job: &JobPlan) -> Result<(Vec<TargetFile>, Vec<String>), FileError> {
+        let mut notes = Vec::new();
+        let mut targets = Vec::new();
+        for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
+            let opened = self.open_one(job, file)?;
+            if job.direct == DirectPolicy::Prefer {
+                notes.push(format!("`{}`: {}", file.path, opened.reason()));
+            }
+            let opened = opened.into_file();
+            let is_block_device = opened.metadata().is_ok_and(|m| m.file_type().is_block_device());
+            targets.push(TargetFile {
+                file: Arc::new(opened),
+                path: file.path.clone(),
+                is_block_device,
+                end_bytes: file.offset_bytes + file.size_bytes,
+            });
+        }
+        // Sentences that only differ in the file's name would repeat with every file.
+        notes.truncate(1);
+        Ok((targets, notes))
+    }
+
+    fn open_one(&self, job: &JobPlan, file: &FilePlan) -> Result<DirectFile, FileError> {
+        let path = self.door(&file.path);
+        let writes = job_writes(job);
+        let is_block_device = std::fs::metadata(&path).is_ok_and(|m| m.file_type().is_block_device());
+        let policy = match job.direct {
+            DirectPolicy::Require => Policy::Require,
+            DirectPolicy::Prefer => Policy::Prefer,
+            DirectPolicy::Off => Policy::Off,
+        };
+        let sync = match job.sync {
+            SyncMode::None => trueio_direct::SyncMode::None,
+            SyncMode::Dsync => trueio_direct::SyncMode::Dsync,
+            SyncMode::Sync => trueio_direct::SyncMode::Sync,
+        };
+        OpenOptions::new()
+            .read(true)
+            .write(writes)
+            .policy(policy)
+            .sync(sync)
+            .exclusive(writes && is_block_device)
+            .open(&path)
+            .map_err(|source| FileError::Open {
+                job: job.name.clone(),
+                path: file.path.clone(),
+                source: Box::new(source),
+            })
+    }
+}
+
+/// Creates a file that must not exist yet, and fills or allocates it.
+fn create(
+    file: &FilePlan,
+    end_bytes: u64,
+    seed: u64,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<File, FileError> {
+    let path = Path::new(&file.path);
+    let created = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .policy(Policy::Prefer)
+        .mode(0o600)
+        .open(path)
+        .map_err(|source| FileError::Create { path: file.path.clone(), source: Box::new(source) })?;
+    if file.remove_after {
+        std::fs::remove_file(path).map_err(|source| FileError::Unlink { path: file.path.clone(), source })?;
+    }
+    let result = match file.prepare {
+        Prepare::CreateFilled => fill(&created, file, end_bytes, seed, stop, observer),
+        Prepare::CreateAllocated => trueio_direct::preallocate(created.file(), 0, end_bytes)
+            .map_err(|source| fill_error(file, "allocating space", 0, end_bytes, source)),
+        _ => Ok(()),
+    };
+    match result {
+        Ok(()) => Ok(created.into_file()),
+        Err(error) => {
+            if !file.remove_after {
+                // Half a file under its final name would be mistaken for a whole one. It is ours:
+                // it was created a moment ago with O_EXCL.
+                let _ = std::fs::remove_file(path);
+            }
+            Err(error)
+        }
+    }
+}
+
+fn fill_error(
+    file: &FilePlan,
+    attempted: &'static str,
+    offset: u64,
+    size_bytes: u64,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> FileError {
+    FileError::Fill { path: file.path.clone(), attempted, offset, size_bytes, source: source.into() }
+}
+
+/// Really writes the file, with random content, and flushes it.
+fn fill(
+    created: &DirectFile,
+    file: &FilePlan,
+    end_bytes: u64,
+    seed: u64,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<(), FileError> {
+    let alignment = created.alignment().write_offset_bytes.unwrap_or(4096).max(512);
+    let memory = created.alignment().memory_bytes.unwrap_or(4096).max(512);
+    let mut buffer = AlignedBuffer::new(FILL_BYTES, memory as usize)
+        .map_err(|source| fill_error(file, "allocating a buffer", 0, end_bytes, source))?;
+    let mut content = RandomFill::new(seed ^ 0xf111);
+    let mut offset = 0;
+    while offset < end_bytes {
+        if stop.load(Relaxed) {
+            return Err(FileError::Stopped);
+        }
+        // The last piece is rounded up to the alignment, so the file may end a little later.
+        let length = (end_bytes - offset).min(FILL_BYTES as u64).next_multiple_of(u64::from(alignment)) as usize;
+        let piece = &mut buffer[..length.min(FILL_BYTES)];
+        content.fill(piece);
+        created
+            .write_all_at(piece, offset)
+            .map_err(|source| fill_error(file, "writing it before the run", offset, end_bytes, source))?;
+        offset += piece.len() as u64;
+        observer.preparing(&file.path, offset.min(end_bytes), end_bytes);
+    }
+    created
+        .file()
+        .sync_all()
+        .map_err(|source| fill_error(file, "flushing it before the run", offset, end_bytes, source))
+}

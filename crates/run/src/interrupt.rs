@@ -1,0 +1,53 @@
+//! Signals that end a run early.
+//!
+//! The first SIGINT, SIGTERM or SIGHUP sets a flag that every worker looks at before each I/O, so
+//! that what was measured until then becomes a record. A second one ends the process at once: a
+//! disk that no longer answers must not hold anybody. Files of ours have no name by then, so
+//! nothing is left behind either way.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+
+static STOP: AtomicBool = AtomicBool::new(false);
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn on_signal(signal: libc::c_int) {
+    // Only what is allowed in a signal handler: atomics and _exit.
+    if STOP.swap(true, Relaxed) {
+        // SAFETY: _exit is async-signal-safe and does not return.
+        unsafe { libc::_exit(128 + signal) }
+    }
+    SIGNAL.store(signal, Relaxed);
+}
+
+/// Catches SIGINT, SIGTERM and SIGHUP from now on; returns the flag that they set.
+pub fn watch_signals() -> &'static AtomicBool {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the action is zeroed but for a handler that does only async-signal-safe things.
+        // Without SA_RESTART, so that a wait for completions is woken.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = on_signal as *const () as usize;
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+    &STOP
+}
+
+/// The signal that ended the run, by name; `None` if none came.
+pub fn signal_received() -> Option<&'static str> {
+    match SIGNAL.load(Relaxed) {
+        0 => None,
+        libc::SIGINT => Some("SIGINT"),
+        libc::SIGTERM => Some("SIGTERM"),
+        libc::SIGHUP => Some("SIGHUP"),
+        _ => Some("a signal"),
+    }
+}
+
+/// Sets `stop` after `delay`, from a thread of its own: for tests and time budgets.
+pub fn interrupt_after(delay: std::time::Duration, stop: &'static AtomicBool) {
+    std::thread::spawn(move || {
+        std::thread::sleep(delay);
+        stop.store(true, Relaxed);
+    });
+}

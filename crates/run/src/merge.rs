@@ -1,0 +1,122 @@
+//! Workers' reports become one job's record.
+//!
+//! Counts and histograms are added, so a percentile over many workers is that of all their I/Os.
+//! Series rows are joined by their end: workers begin together, so their rows do too.
+
+use std::collections::BTreeMap;
+use trueio_engine::WorkerReport;
+use trueio_model::{CpuTime, Histogram, IoFailure, JobPlan, JobRecord, OpRecord, SeriesRow};
+
+/// Failures and verify failures kept for a job.
+const KEPT: usize = 16;
+
+/// Joins the reports of a job's workers. Also returns their CPU time, the first fatal error, and
+/// whether any was stopped.
+pub(crate) fn merge(
+    plan: &JobPlan,
+    reports: Vec<WorkerReport>,
+    notes: Vec<String>,
+) -> (JobRecord, CpuTime, Option<String>, bool) {
+    let workers = reports.len();
+    let mut record = JobRecord {
+        name: plan.name.clone(),
+        ops: Vec::new(),
+        series: Vec::new(),
+        elapsed_ns: 0,
+        achieved_depth: None,
+        pacing_lateness: Histogram::new(),
+        backlog_count: 0,
+        failures: Vec::new(),
+        verify_failures: Vec::new(),
+        verified_block_count: 0,
+        verify_failure_count: 0,
+        engine_notes: notes,
+    };
+    let mut cpu = CpuTime::default();
+    let mut fatal = None;
+    let mut was_stopped = false;
+    let mut rows: BTreeMap<u64, SeriesRow> = BTreeMap::new();
+    for (index, report) in reports.into_iter().enumerate() {
+        record.elapsed_ns = record.elapsed_ns.max(report.elapsed_ns);
+        record.backlog_count += report.backlog_count;
+        record.pacing_lateness.merge(&report.pacing_lateness);
+        record.verified_block_count += report.verified_block_count;
+        record.verify_failure_count += report.verify_failure_count;
+        record.verify_failures.extend(report.verify_failures);
+        record.verify_failures.truncate(KEPT);
+        cpu.user_ns += report.cpu.user_ns;
+        cpu.system_ns += report.cpu.system_ns;
+        was_stopped |= report.was_stopped;
+        for op in report.ops {
+            add_op(&mut record.ops, op);
+        }
+        for row in report.series {
+            add_row(&mut rows, row);
+        }
+        for failure in report.failures {
+            add_failure(&mut record.failures, failure);
+        }
+        for note in report.engine_notes {
+            if !record.engine_notes.contains(&note) {
+                record.engine_notes.push(note);
+            }
+        }
+        if fatal.is_none() {
+            fatal = report.fatal.map(|error| if workers > 1 { format!("worker {index}: {error}") } else { error });
+        }
+    }
+    record.series = rows.into_values().collect();
+    if plan.engine.holds_a_queue() && record.elapsed_ns > 0 {
+        // Little's law: the mean number in flight is the sum of times in flight over the time.
+        let in_flight: u128 = record.ops.iter().map(|op| op.latency.total.sum_ns()).sum();
+        record.achieved_depth = Some(in_flight as f64 / record.elapsed_ns as f64);
+    }
+    (record, cpu, fatal, was_stopped)
+}
+
+fn add_op(ops: &mut Vec<OpRecord>, op: OpRecord) {
+    let Some(known) = ops.iter_mut().find(|known| known.op == op.op) else {
+        ops.push(op);
+        return;
+    };
+    known.io_count += op.io_count;
+    known.byte_count += op.byte_count;
+    known.short_count += op.short_count;
+    known.error_count += op.error_count;
+    known.latency.submission.merge(&op.latency.submission);
+    known.latency.completion.merge(&op.latency.completion);
+    known.latency.total.merge(&op.latency.total);
+    known.latency.from_intended.merge(&op.latency.from_intended);
+}
+
+/// Rows end at multiples of the interval but for the last one of each worker; that one joins the
+/// row that begins where it begins.
+fn add_row(rows: &mut BTreeMap<u64, SeriesRow>, row: SeriesRow) {
+    // A millisecond's grid: conversions between ticks and nanoseconds differ by less.
+    let begin = (row.end_ns.saturating_sub(row.span_ns) + 500_000) / 1_000_000;
+    rows.entry(begin)
+        .and_modify(|known| {
+            let count = |r: &SeriesRow| r.read_count + r.write_count + r.other_count;
+            if count(&row) > count(known) {
+                known.latency_ns_p50 = row.latency_ns_p50;
+            }
+            known.end_ns = known.end_ns.max(row.end_ns);
+            known.span_ns = known.span_ns.max(row.span_ns);
+            known.read_count += row.read_count;
+            known.read_bytes += row.read_bytes;
+            known.write_count += row.write_count;
+            known.write_bytes += row.write_bytes;
+            known.other_count += row.other_count;
+            known.latency_ns_p99 = known.latency_ns_p99.max(row.latency_ns_p99);
+            known.latency_ns_max = known.latency_ns_max.max(row.latency_ns_max);
+        })
+        .or_insert(row);
+}
+
+fn add_failure(failures: &mut Vec<IoFailure>, failure: IoFailure) {
+    if let Some(known) = failures.iter_mut().find(|known| known.op == failure.op && known.errno == failure.errno) {
+        known.count += failure.count;
+    } else if failures.len() < KEPT {
+        failures.push(failure);
+    }
+}
