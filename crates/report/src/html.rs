@@ -1,5 +1,436 @@
-//! HTML.
-/// x
-pub fn html(_: &trueio_model::RunRecord) -> String {
-    String::new()
+//! A record as one HTML page that needs nothing else: style, plots and the record itself are in it.
+//!
+//! No script, no font and no image is loaded, so it opens without a network and in ten years. The
+//! template is `page.html`; every text from the record is escaped on its way in, and the plots are
+//! made here. The record stands at the end as JSON, with `<` written as `\u003c`, which no text
+//! in it can turn into markup.
+
+use crate::plot;
+use crate::summary::{Row, Scale, manner_of, plan_of, shape_of, summary};
+use crate::text::{NOT_KNOWN, clean, figure};
+use crate::words::{
+    failed_ios, footnotes, known, levels, machine_lines, not_seen, notes, outcome_sentence, ruler_sentences,
+    target_lines, verification,
+};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment};
+use serde::Serialize;
+use trueio_model::{Check, CheckOutcome, Fact, PhaseRecord, RunRecord, TargetFacts, Verdict, units};
+
+const PAGE: &str = include_str!("page.html");
+
+/// The record as a self-contained HTML page.
+pub fn html(record: &RunRecord) -> String {
+    let rows = summary(record);
+    let scale = Scale::of(&rows);
+    let phases: Vec<Phase> =
+        record.phases.iter().enumerate().map(|(i, phase)| Phase::of(record, phase, i, &rows, scale)).collect();
+    let facts: Vec<Named> = record
+        .targets
+        .iter()
+        .flat_map(target_lines)
+        .chain(machine_lines(&record.environment))
+        .map(|(name, text)| Named { name: name.to_owned(), text: cleaned(&text) })
+        .collect();
+    let paths: Vec<&str> = record.targets.iter().map(|t| t.path.as_str()).collect();
+    let page = Page {
+        title: cleaned(&format!("{} {}", record.tool.name, record.kind)),
+        paths: cleaned(&paths.join(", ")),
+        started: cleaned(&record.started_at.replace('T', " ").replace('Z', " UTC")),
+        id: cleaned(&record.id),
+        command: cleaned(&record.command.join(" ")),
+        outcome: outcome_sentence(&record.outcome).map(|s| cleaned(&s)),
+        facts,
+        unit: scale.unit,
+        phases,
+        footnotes: footnotes(&rows).iter().map(|s| cleaned(s)).collect(),
+        levels: levels(record),
+        sections: sections(record),
+        sources: sources(record),
+        // `<` occurs in JSON only inside strings, where its escape means the same.
+        record: serde_json::to_string(record).unwrap_or_default().replace('<', "\\u003c"),
+    };
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    // A line with nothing but a block tag leaves no blank line behind.
+    if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
+        environment.set_syntax(syntax);
+    }
+    let template = environment.template_from_named_str("page.html", PAGE);
+    // The template is part of this program, and a test renders all of it.
+    template
+        .and_then(|t| t.render(Serde(&page)))
+        .unwrap_or_else(|e| unreachable!("the page's template is sound: {e:#}"))
+}
+
+fn cleaned(text: &str) -> String {
+    clean(text).into_owned()
+}
+
+/// What the template is filled with.
+#[derive(Serialize)]
+struct Page {
+    title: String,
+    paths: String,
+    started: String,
+    id: String,
+    command: String,
+    outcome: Option<String>,
+    facts: Vec<Named>,
+    unit: &'static str,
+    phases: Vec<Phase>,
+    footnotes: Vec<String>,
+    levels: Option<String>,
+    sections: Vec<Section>,
+    sources: Vec<Source>,
+    record: String,
+}
+
+/// A name and a text.
+#[derive(Serialize)]
+struct Named {
+    name: String,
+    text: String,
+}
+
+/// A heading and what stands below it.
+#[derive(Serialize)]
+struct Section {
+    heading: &'static str,
+    items: Vec<SectionItem>,
+}
+
+#[derive(Serialize)]
+struct SectionItem {
+    text: String,
+    sub: Vec<String>,
+}
+
+/// What is said in words of the whole record; sections without an item are left out.
+fn sections(record: &RunRecord) -> Vec<Section> {
+    let plain = |texts: Vec<String>| texts.into_iter().map(|t| (t, Vec::new())).collect::<Vec<_>>();
+    [
+        ("Failed I/Os", failed_ios(record)),
+        ("Verification", verification(record)),
+        ("Not seen", plain(not_seen(record))),
+        ("Notes", plain(notes(record))),
+        ("The tool itself, here", plain(ruler_sentences(record))),
+    ]
+    .into_iter()
+    .filter(|(_, items)| !items.is_empty())
+    .map(|(heading, items)| Section {
+        heading,
+        items: items
+            .into_iter()
+            .map(|(text, sub)| SectionItem { text: cleaned(&text), sub: sub.iter().map(|s| cleaned(s)).collect() })
+            .collect(),
+    })
+    .collect()
+}
+
+/// A phase of the page.
+#[derive(Serialize)]
+struct Phase {
+    anchor: String,
+    name: String,
+    verdict: String,
+    level: String,
+    outcome: Option<String>,
+    rows: Vec<TableRow>,
+    /// Reasons of a phase that is not supported: the check's name and its sentence.
+    reasons: Vec<Named>,
+    jobs: Vec<Job>,
+    checks: Vec<CheckRow>,
+    counters: Vec<Vec<String>>,
+    residency: Vec<Vec<String>>,
+}
+
+/// A row of the summary table, as text.
+#[derive(Serialize)]
+struct TableRow {
+    label: String,
+    bandwidth: String,
+    rate: String,
+    latencies: Vec<Latency>,
+    max: String,
+    cpu: String,
+    count: String,
+    errors: String,
+}
+
+/// A percentile and its interval; the interval is empty if the sample does not support it.
+#[derive(Serialize)]
+struct Latency {
+    value: String,
+    interval: String,
+}
+
+/// A job of a phase: how it was done and its plots.
+#[derive(Serialize)]
+struct Job {
+    name: String,
+    shape: String,
+    manner: String,
+    depth: String,
+    plots: Vec<String>,
+    values: Vec<PlanRow>,
+}
+
+#[derive(Serialize)]
+struct PlanRow {
+    name: String,
+    value: String,
+    origin: String,
+}
+
+#[derive(Serialize)]
+struct CheckRow {
+    name: String,
+    outcome: &'static str,
+    class: &'static str,
+    witness: String,
+    expected: String,
+    found: String,
+    sentence: String,
+}
+
+impl Phase {
+    fn of(record: &RunRecord, phase: &PhaseRecord, index: usize, rows: &[Row], scale: Scale) -> Self {
+        let objects = |c: &&Check| matches!(c.outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted);
+        let mut reasons: Vec<Named> = phase
+            .checks
+            .iter()
+            .filter(objects)
+            .map(|c| Named { name: cleaned(&c.name), text: cleaned(&crate::words::check_sentence(c)) })
+            .collect();
+        if reasons.is_empty() && phase.verdict != Verdict::Supported {
+            let text = "the record does not hold the check that says so".to_owned();
+            reasons.push(Named { name: phase.verdict.to_string(), text });
+        }
+        Phase {
+            anchor: format!("phase-{}", index + 1),
+            name: cleaned(&phase.name),
+            verdict: phase.verdict.to_string(),
+            level: phase.level.to_string(),
+            outcome: outcome_sentence(&phase.outcome).map(|s| cleaned(&s)),
+            rows: rows.iter().filter(|r| r.phase_index == index).map(|r| TableRow::of(r, scale)).collect(),
+            reasons,
+            jobs: phase
+                .jobs
+                .iter()
+                .map(|job| {
+                    let plan = plan_of(record, index, job);
+                    let shape = plan.map(|p| cleaned(&shape_of(p))).unwrap_or_default();
+                    Job {
+                        shape: if shape == job.name { String::new() } else { shape },
+                        name: cleaned(&job.name),
+                        manner: plan.map(|p| cleaned(&manner_of(p))).unwrap_or_default(),
+                        depth: job.achieved_depth.map(figure).unwrap_or_default(),
+                        plots: [plot::bandwidth(job), plot::latency(job), plot::percentiles(job)]
+                            .into_iter()
+                            .flatten()
+                            .collect(),
+                        values: plan.map_or_else(Vec::new, |p| {
+                            p.values
+                                .iter()
+                                .map(|v| PlanRow {
+                                    name: cleaned(&v.name),
+                                    value: cleaned(&v.value),
+                                    origin: cleaned(&v.origin.to_string()),
+                                })
+                                .collect()
+                        }),
+                    }
+                })
+                .collect(),
+            checks: phase.checks.iter().map(CheckRow::of).collect(),
+            counters: counters(phase),
+            residency: residency(phase),
+        }
+    }
+}
+
+impl TableRow {
+    fn of(row: &Row, scale: Scale) -> Self {
+        let number = |value: Option<f64>| value.map_or_else(String::new, figure);
+        TableRow {
+            label: cleaned(&row.label),
+            bandwidth: number(row.bytes_per_s.map(|b| b / (1u64 << 20) as f64)),
+            rate: number(row.ios_per_s),
+            latencies: row
+                .quantiles
+                .iter()
+                .map(|q| match q {
+                    Some(q) => Latency {
+                        value: scale.show(q.value_ns),
+                        interval: format!("{} – {}", scale.show(q.low_ns), scale.show(q.high_ns)),
+                    },
+                    None => Latency { value: "–".to_owned(), interval: String::new() },
+                })
+                .collect(),
+            max: row.latency_ns_max.map_or_else(String::new, |ns| scale.show(ns)),
+            cpu: number(row.cpu_ns_per_io.map(|ns| ns / 1e3)),
+            count: units::format_count(row.io_count),
+            errors: match (row.error_count, row.short_count) {
+                (0, 0) => String::new(),
+                (errors, 0) => format!("{} failed", units::format_count(errors)),
+                (0, short) => format!("{} short", units::format_count(short)),
+                (errors, short) => {
+                    format!("{} failed, {} short", units::format_count(errors), units::format_count(short))
+                }
+            },
+        }
+    }
+}
+
+impl CheckRow {
+    fn of(check: &Check) -> Self {
+        let (outcome, class) = match check.outcome {
+            CheckOutcome::Passed => ("passed", "supported"),
+            CheckOutcome::Suspect => ("suspect", "suspect"),
+            CheckOutcome::Contradicted => ("contradicted", "contradicted"),
+            CheckOutcome::NotSeen => ("not seen", "quiet"),
+            CheckOutcome::NotApplicable => ("does not apply", "quiet"),
+        };
+        CheckRow {
+            name: cleaned(&check.name),
+            outcome,
+            class,
+            witness: cleaned(&check.witness),
+            expected: cleaned(&check.expected),
+            found: cleaned(&check.found),
+            sentence: cleaned(&check.sentence),
+        }
+    }
+}
+
+/// What the disks counted: a row a disk.
+fn counters(phase: &PhaseRecord) -> Vec<Vec<String>> {
+    let count = units::format_count;
+    phase
+        .devices
+        .iter()
+        .map(|device| {
+            let (m, b) = (&device.measured, &device.baseline);
+            let idle = if device.baseline_ns == 0 {
+                "not watched".to_owned()
+            } else {
+                let moved = b.read_bytes.saturating_add(b.write_bytes);
+                format!("{} in {}", units::format_bytes(moved), units::format_duration_ns(device.baseline_ns))
+            };
+            vec![
+                cleaned(&device.disk),
+                format!("{} in {} requests", units::format_bytes(m.read_bytes), count(m.read_count)),
+                format!("{} in {} requests", units::format_bytes(m.write_bytes), count(m.write_count)),
+                m.flush_count.map_or_else(|| "not counted".to_owned(), count),
+                format!("{} ms of {}", count(m.busy_ms), units::format_duration_ns(device.measured_ns)),
+                idle,
+            ]
+        })
+        .collect()
+}
+
+/// The targets' pages in the page cache: a row a path.
+fn residency(phase: &PhaseRecord) -> Vec<Vec<String>> {
+    let shown = |r: &Option<trueio_model::Residency>| match r {
+        Some(r) => format!(
+            "{} of {} pages ({})",
+            units::format_count(r.cached_pages),
+            units::format_count(r.region_pages),
+            clean(&r.source)
+        ),
+        None => NOT_KNOWN.to_owned(),
+    };
+    phase.residency.iter().map(|(path, before, after)| vec![cleaned(path), shown(before), shown(after)]).collect()
+}
+
+/// A table of facts with those who say so.
+#[derive(Serialize)]
+struct Source {
+    heading: String,
+    facts: Vec<Vec<String>>,
+}
+
+/// Every fact of the record, each with its source.
+fn sources(record: &RunRecord) -> Vec<Source> {
+    let mut sources: Vec<Source> = record.targets.iter().flat_map(target_sources).collect();
+    let machine = &record.environment;
+    let mut table = Table::default();
+    table.plain("system", &machine.system, "uname(2)");
+    table.fact("distribution", &machine.distribution, Clone::clone);
+    table.fact("processor", &machine.cpu.model, Clone::clone);
+    table.plain("usable processors", &machine.cpu.usable_count.to_string(), "the process's affinity");
+    table.fact("frequency governor", &machine.cpu.governor, Clone::clone);
+    table.fact("memory", &machine.memory_bytes, |b| units::format_bytes(*b));
+    table.fact("memory available", &machine.memory_available_bytes, |b| units::format_bytes(*b));
+    table.fact("hypervisor", &machine.hypervisor, Clone::clone);
+    table.fact("clock source", &machine.clock_source, Clone::clone);
+    table.fact("load average", &machine.load_average, |l| {
+        let [one, five, fifteen] = l;
+        format!("{one:.2}, {five:.2}, {fifteen:.2} over 1, 5, 15 minutes")
+    });
+    table.plain("root", if machine.is_root { "yes" } else { "no" }, "geteuid(2)");
+    sources.push(Source { heading: "The machine".to_owned(), facts: table.0 });
+    sources
+}
+
+fn target_sources(target: &TargetFacts) -> Vec<Source> {
+    let bytes = |b: &u64| units::format_bytes(*b);
+    let small = |b: &u32| units::format_bytes(u64::from(*b));
+    let yes = |b: &bool| if *b { "yes" } else { "no" }.to_owned();
+    let mut table = Table::default();
+    table.fact("size", &target.size_bytes, bytes);
+    if let Some(fs) = &target.filesystem {
+        table.plain("filesystem", &format!("{} from {}", fs.kind, fs.source), "mount table");
+        table.plain("mounted at", &fs.mount_point, "mount table");
+        table.plain("options", &fs.options, "mount table");
+        table.fact("filesystem size", &fs.size_bytes, bytes);
+        table.fact("available", &fs.available_bytes, bytes);
+        table.fact("allocation block", &fs.block_bytes, bytes);
+    }
+    for layer in &target.stack {
+        table.plain(&format!("layer {}: {}", layer.depth, layer.kind), &layer.name, &layer.source);
+    }
+    let direct = &target.direct;
+    table.plain("direct I/O", &crate::words::support_words(direct.support), &direct.reason);
+    table.fact("buffer alignment", &direct.memory_alignment_bytes, small);
+    table.fact("read alignment", &direct.read_alignment_bytes, small);
+    table.fact("write alignment", &direct.write_alignment_bytes, small);
+    let mut sources = vec![Source { heading: cleaned(&format!("The target {}", target.path)), facts: table.0 }];
+    for disk in &target.disks {
+        let mut table = Table::default();
+        let (major, minor) = disk.device_number;
+        table.plain("device number", &format!("{major}:{minor}"), "the stack");
+        table.fact("model", &disk.model, Clone::clone);
+        table.fact("serial", &disk.serial, Clone::clone);
+        table.fact("transport", &disk.transport, Clone::clone);
+        table.fact("size", &disk.size_bytes, bytes);
+        table.fact("logical sector", &disk.logical_sector_bytes, small);
+        table.fact("physical sector", &disk.physical_sector_bytes, small);
+        table.fact("rotates", &disk.is_rotational, yes);
+        table.fact("scheduler", &disk.scheduler, Clone::clone);
+        table.fact("write cache", &disk.write_cache, Clone::clone);
+        table.fact("FUA writes", &disk.has_fua, yes);
+        table.fact("requests held", &disk.request_count, |n| units::format_count(u64::from(*n)));
+        table.fact("largest request", &disk.max_request_bytes, bytes);
+        table.fact("read-ahead", &disk.read_ahead_bytes, bytes);
+        table.fact("counts its I/O", &disk.counts_io, yes);
+        sources.push(Source { heading: cleaned(&format!("The disk {}", disk.name)), facts: table.0 });
+    }
+    sources
+}
+
+/// Rows of fact, value, source.
+#[derive(Default)]
+struct Table(Vec<Vec<String>>);
+
+impl Table {
+    fn plain(&mut self, name: &str, value: &str, source: &str) {
+        self.0.push(vec![cleaned(name), cleaned(value), cleaned(source)]);
+    }
+
+    fn fact<T>(&mut self, name: &str, fact: &Fact<T>, show: impl Fn(&T) -> String) {
+        self.plain(name, &known(fact, show), &fact.source);
+    }
 }

@@ -16,6 +16,7 @@ mod progress;
 mod summary;
 mod terminal;
 mod text;
+mod words;
 
 pub use hdr::{HdrError, hdr, hdr_log};
 pub use html::html;

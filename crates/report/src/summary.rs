@@ -55,6 +55,35 @@ impl Row {
     }
 }
 
+/// The unit of all latencies of a table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    /// Its name.
+    pub(crate) unit: &'static str,
+    ns: f64,
+}
+
+impl Scale {
+    /// µs, unless a median is below one (then ns), or everything is so long that ms reads better.
+    pub(crate) fn of(rows: &[Row]) -> Self {
+        let medians = || rows.iter().filter_map(|r| r.quantiles[0]).map(|q| q.value_ns);
+        let longest = rows.iter().filter_map(|r| r.latency_ns_max).max().unwrap_or(0);
+        let shortest = medians().min().unwrap_or(longest);
+        if shortest < 1_000 && longest < 100_000_000 {
+            Scale { unit: "ns", ns: 1.0 }
+        } else if longest >= 10_000_000_000 || shortest >= 10_000_000 {
+            Scale { unit: "ms", ns: 1e6 }
+        } else {
+            Scale { unit: "µs", ns: 1e3 }
+        }
+    }
+
+    /// A latency in this unit, without its name.
+    pub(crate) fn show(self, ns: u64) -> String {
+        if self.ns == 1.0 { units::format_count(ns) } else { crate::text::figure(ns as f64 / self.ns) }
+    }
+}
+
 /// The rows of a record, in the order of its phases, jobs and operations.
 pub fn summary(record: &RunRecord) -> Vec<Row> {
     let mut rows = Vec::new();

@@ -8,13 +8,13 @@
 //! Colour repeats what the words say and adds nothing. Whether to use it (`NO_COLOR`, a pipe) is
 //! the caller's decision.
 
-use crate::summary::{Row, manner_of, plan_of, shape_of, summary};
-use crate::text::{NOT_KNOWN, clean, counted, figure, width_of, wrap};
-use trueio_model::{
-    Check, CheckOutcome, DirectSupport, DiskFacts, EvidenceLevel, Fact, Histogram, Outcome, RunRecord, TargetFacts,
-    TargetKind, Verdict, units,
+use crate::summary::{Row, Scale, summary};
+use crate::text::{clean, figure, width_of, wrap};
+use crate::words::{
+    check_sentence, failed_ios, footnotes, levels, machine_lines, manners, not_seen, notes, outcome_sentence,
+    ruler_sentences, target_lines, verification,
 };
-use trueio_stats::minimum_count;
+use trueio_model::{Check, CheckOutcome, Histogram, RunRecord, Verdict, units};
 
 /// How text is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,101 +134,10 @@ impl Page {
             self.out.push('\n');
         }
         self.out.push('\n');
-        for target in &record.targets {
-            self.target(target);
+        let lines = record.targets.iter().flat_map(target_lines).chain(machine_lines(&record.environment));
+        for (name, text) in lines {
+            self.fact(name, &text);
         }
-        let machine = &record.environment;
-        let mut text = format!("{} × {}", machine.cpu.usable_count, known(&machine.cpu.model, Clone::clone));
-        text.push_str(&format!(", {} of memory", known(&machine.memory_bytes, |b| units::format_bytes(*b))));
-        text.push_str(&format!(" ({} available)", known(&machine.memory_available_bytes, |b| units::format_bytes(*b))));
-        self.fact("machine", &text);
-        let mut text = machine.system.clone();
-        if let Some(distribution) = &machine.distribution.value {
-            text.push_str(&format!(", {distribution}"));
-        }
-        if let Some(hypervisor) = &machine.hypervisor.value {
-            text.push_str(&format!(", virtual machine ({hypervisor})"));
-        }
-        if let Some(governor) = &machine.cpu.governor.value {
-            text.push_str(&format!(", {governor} governor"));
-        }
-        self.fact("", &text);
-    }
-
-    fn target(&mut self, target: &TargetFacts) {
-        let mut text = target.path.clone();
-        text.push_str(match target.kind {
-            TargetKind::Directory => ", a directory",
-            TargetKind::File => ", a file",
-            TargetKind::BlockDevice => ", a block device",
-            TargetKind::CharacterDevice => ", a character device",
-        });
-        if let Some(size) = target.size_bytes.value {
-            text.push_str(&format!(" of {}", units::format_bytes(size)));
-        }
-        self.fact("target", &text);
-        if let Some(fs) = &target.filesystem {
-            let text = format!(
-                "{} ({}), {} mounted at {}; {} of {} available",
-                fs.kind,
-                fs.options,
-                fs.source,
-                fs.mount_point,
-                known(&fs.available_bytes, |b| units::format_bytes(*b)),
-                known(&fs.size_bytes, |b| units::format_bytes(*b)),
-            );
-            self.fact("filesystem", &text);
-        }
-        if !target.stack.is_empty() {
-            let mut text = String::new();
-            for (i, layer) in target.stack.iter().enumerate() {
-                if i > 0 {
-                    // Layers of equal depth stand side by side: the members of a RAID.
-                    text.push_str(if layer.depth == target.stack[i - 1].depth { " + " } else { " → " });
-                }
-                text.push_str(&layer.name);
-            }
-            self.fact("stack", &text);
-        }
-        if target.disks.is_empty() {
-            self.fact("disk", "none under this target");
-        }
-        for disk in &target.disks {
-            self.disk(disk);
-        }
-        self.fact("direct I/O", &direct_sentence(target));
-    }
-
-    fn disk(&mut self, disk: &DiskFacts) {
-        let bytes = |fact: &Fact<u32>| known(fact, |b| units::format_bytes(u64::from(*b)));
-        let text = format!(
-            "{}: {}, {}, {}",
-            disk.name,
-            named("model", &disk.model),
-            named("transport", &disk.transport),
-            match disk.size_bytes.value {
-                Some(size) => units::format_bytes(size),
-                None => format!("size {NOT_KNOWN}"),
-            },
-        );
-        self.fact("disk", &text);
-        let text = format!(
-            "sectors {} logical, {} physical; scheduler {}; write cache {}; FUA {}; {}",
-            bytes(&disk.logical_sector_bytes),
-            bytes(&disk.physical_sector_bytes),
-            known(&disk.scheduler, Clone::clone),
-            known(&disk.write_cache, |cache| match cache.as_str() {
-                "write back" => "write back (volatile: only flushed data survives)".to_owned(),
-                other => other.to_owned(),
-            }),
-            known(&disk.has_fua, |&yes| if yes { "yes" } else { "no" }.to_owned()),
-            match disk.is_rotational.value {
-                Some(true) => "rotates",
-                Some(false) => "does not rotate",
-                None => "rotation not known",
-            },
-        );
-        self.fact("", &text);
     }
 
     fn table(&mut self, record: &RunRecord) {
@@ -304,15 +213,9 @@ impl Page {
 
     /// What the levels beside the verdicts mean; only those that occur.
     fn levels(&mut self, record: &RunRecord) {
-        let mut levels: Vec<EvidenceLevel> = record.phases.iter().map(|p| p.level).collect();
-        levels.sort_unstable();
-        levels.dedup();
-        if levels.is_empty() {
-            return;
-        }
-        let text: Vec<String> = levels.iter().map(|l| format!("{l} {}", level_meaning(*l))).collect();
+        let Some(text) = levels(record) else { return };
         let mut out = String::new();
-        wrap(&mut out, "", 2, &format!("Evidence reaches: {}.", text.join("; ")), self.style.width);
+        wrap(&mut out, "", 2, &text, self.style.width);
         let out = self.paint(Paint::Dim, out.trim_end());
         self.out.push('\n');
         self.out.push_str(&out);
@@ -337,21 +240,8 @@ impl Page {
     }
 
     fn footnotes(&mut self, rows: &[Row]) {
-        let missing: Vec<String> = crate::summary::QUANTILES
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| rows.iter().any(|r| r.quantiles[*i].is_none()))
-            .filter_map(|(_, &q)| Some(format!("{} {}", percentile_name(q), units::format_count(minimum_count(q)?))))
-            .collect();
-        if !missing.is_empty() {
+        for text in footnotes(rows) {
             self.out.push('\n');
-            let text = format!("– too few I/Os for this percentile; at least: {}.", missing.join(", "));
-            wrap(&mut self.out, "", 2, &text, self.style.width);
-        }
-        let paced: Vec<&str> = rows.iter().filter(|r| r.is_from_intended).map(|r| r.label.as_str()).collect();
-        if !paced.is_empty() {
-            self.out.push('\n');
-            let text = format!("Latencies of {} count from the moment each I/O was due.", paced.join(", "));
             wrap(&mut self.out, "", 2, &text, self.style.width);
         }
     }
@@ -383,143 +273,53 @@ impl Page {
 
     /// What no check could see, each once.
     fn not_seen(&mut self, record: &RunRecord) {
-        let mut found: Vec<(&str, &str, Vec<&str>)> = Vec::new();
-        for phase in &record.phases {
-            for check in phase.checks.iter().filter(|c| c.outcome == CheckOutcome::NotSeen) {
-                match found.iter_mut().find(|f| f.0 == check.name && f.1 == check.sentence) {
-                    Some(entry) => entry.2.push(&phase.name),
-                    None => found.push((&check.name, &check.sentence, vec![&phase.name])),
-                }
-            }
+        let sentences = not_seen(record);
+        if !sentences.is_empty() {
+            self.heading("Not seen");
         }
-        if found.is_empty() {
-            return;
-        }
-        self.heading("Not seen");
-        for (name, sentence, phases) in found {
-            let of =
-                if phases.len() == record.phases.len() { String::new() } else { format!(" ({})", phases.join(", ")) };
-            self.item(&format!("{name}{of}: {sentence}"));
+        for sentence in sentences {
+            self.item(&sentence);
         }
     }
 
     fn errors(&mut self, record: &RunRecord) {
-        let jobs = || record.phases.iter().flat_map(|p| &p.jobs);
-        if jobs().any(|j| !j.failures.is_empty()) {
-            self.heading("Failed I/Os");
-        }
-        for job in jobs() {
-            for failure in &job.failures {
-                let what = if failure.errno == 0 {
-                    format!(
-                        "{} short, the first returned {} bytes",
-                        counted(failure.count, &failure.op.to_string()),
-                        units::format_count(failure.returned)
-                    )
-                } else {
-                    format!("{} failed (os error {})", counted(failure.count, &failure.op.to_string()), failure.errno)
-                };
-                let text = format!(
-                    "{}: {what}; the first: {}, offset {}, length {}, buffer at {:#x}",
-                    job.name,
-                    failure.path,
-                    units::format_count(failure.offset),
-                    units::format_count(failure.length),
-                    failure.address,
-                );
-                self.item(&text);
-                self.sub_item(&failure.explanation);
+        for (heading, items) in [("Failed I/Os", failed_ios(record)), ("Verification", verification(record))] {
+            if !items.is_empty() {
+                self.heading(heading);
             }
-        }
-        if jobs().any(|j| j.verified_block_count > 0 || j.verify_failure_count > 0) {
-            self.heading("Verification");
-        }
-        for job in jobs().filter(|j| j.verified_block_count > 0 || j.verify_failure_count > 0) {
-            let text = format!(
-                "{}: {} of {} differ from what was written",
-                job.name,
-                units::format_count(job.verify_failure_count),
-                counted(job.verified_block_count, "block"),
-            );
-            self.item(&text);
-            for failure in &job.verify_failures {
-                let text = format!(
-                    "{}, offset {}, length {}: expected {}; found {}",
-                    failure.path,
-                    units::format_count(failure.offset),
-                    units::format_count(failure.length),
-                    failure.expected,
-                    failure.found,
-                );
-                self.sub_item(&text);
-            }
-            let shown = job.verify_failures.len() as u64;
-            if job.verify_failure_count > shown {
-                self.sub_item(&format!("and {} more", units::format_count(job.verify_failure_count - shown)));
+            for (item, sub_items) in items {
+                self.item(&item);
+                for sub_item in sub_items {
+                    self.sub_item(&sub_item);
+                }
             }
         }
     }
 
-    /// How each job did it; jobs that did it alike share a line.
     fn jobs(&mut self, record: &RunRecord) {
-        let mut groups: Vec<(String, Vec<String>)> = Vec::new();
-        for (index, phase) in record.phases.iter().enumerate() {
-            for job in &phase.jobs {
-                let Some(plan) = plan_of(record, index, job) else { continue };
-                let shape = shape_of(plan);
-                let name = if shape == job.name { shape } else { format!("{} ({shape})", job.name) };
-                let manner = manner_of(plan);
-                match groups.iter_mut().find(|g| g.0 == manner) {
-                    Some(group) => group.1.push(name),
-                    None => groups.push((manner, vec![name])),
-                }
-            }
+        let sentences = manners(record);
+        if !sentences.is_empty() {
+            self.heading("How");
         }
-        if groups.is_empty() {
-            return;
-        }
-        self.heading("How");
-        for (manner, names) in groups {
-            self.item(&format!("{}: {manner}", names.join(", ")));
+        for sentence in sentences {
+            self.item(&sentence);
         }
     }
 
     fn notes(&mut self, record: &RunRecord) {
-        let mut notes: Vec<String> = record.plan.notes.clone();
-        for job in record.phases.iter().flat_map(|p| &p.jobs) {
-            for note in &job.engine_notes {
-                notes.push(format!("{}: {note}", job.name));
-            }
-            if job.backlog_count > 0 {
-                let due = counted(job.backlog_count, "I/O");
-                notes
-                    .push(format!("{}: {due} due but not issued when the job ended; the pace was not kept.", job.name));
-            }
+        let notes = notes(record);
+        if !notes.is_empty() {
+            self.heading("Notes");
         }
-        if notes.is_empty() {
-            return;
-        }
-        self.heading("Notes");
         for note in notes {
             self.item(&note);
         }
     }
 
     fn ruler(&mut self, record: &RunRecord) {
-        let ruler = &record.ruler;
         self.heading("The tool itself, here");
-        self.item(&format!(
-            "the clock ({}) costs {} ns a reading and steps by {} ns; the null engine takes {} ns of CPU an I/O and \
-             reports a median of {} ns: nothing shorter can be told apart",
-            ruler.clock,
-            figure(ruler.clock_cost_ns),
-            figure(ruler.clock_resolution_ns),
-            figure(ruler.null_cpu_ns_per_io),
-            units::format_count(ruler.null_latency_ns_p50),
-        ));
-        self.item(&format!("{} {}, {} build", record.tool.name, record.tool.version, record.tool.build));
-        if record.tool.build != "release" {
-            self.item("These figures measure an unoptimised build of the tool; use `cargo run --release`.");
+        for sentence in ruler_sentences(record) {
+            self.item(&sentence);
         }
     }
 
@@ -537,33 +337,6 @@ impl Page {
 
 /// Figures of a row.
 const FIGURES: usize = 7;
-
-/// The unit of all latencies of a table.
-#[derive(Clone, Copy)]
-struct Scale {
-    unit: &'static str,
-    ns: f64,
-}
-
-impl Scale {
-    /// µs, unless a median is below one (then ns), or everything is so long that ms reads better.
-    fn of(rows: &[Row]) -> Self {
-        let medians = || rows.iter().filter_map(|r| r.quantiles[0]).map(|q| q.value_ns);
-        let longest = rows.iter().filter_map(|r| r.latency_ns_max).max().unwrap_or(0);
-        let shortest = medians().min().unwrap_or(longest);
-        if shortest < 1_000 && longest < 100_000_000 {
-            Scale { unit: "ns", ns: 1.0 }
-        } else if longest >= 10_000_000_000 || shortest >= 10_000_000 {
-            Scale { unit: "ms", ns: 1e6 }
-        } else {
-            Scale { unit: "µs", ns: 1e3 }
-        }
-    }
-
-    fn show(self, ns: u64) -> String {
-        if self.ns == 1.0 { units::format_count(ns) } else { figure(ns as f64 / self.ns) }
-    }
-}
 
 /// A row of the table, as text.
 struct Cells {
@@ -606,80 +379,4 @@ impl Cells {
             paint: Paint::of(phase.verdict),
         }
     }
-}
-
-/// What a level's witnesses are, in a few words.
-pub(crate) fn level_meaning(level: EvidenceLevel) -> &'static str {
-    match level {
-        EvidenceLevel::E0 => "results of the calls only",
-        EvidenceLevel::E1 => "the disk's counters",
-        EvidenceLevel::E2 => "the disk's counters, the kernel's by process and by file",
-        EvidenceLevel::E3 => "block requests traced by their place on the disk",
-        EvidenceLevel::E4 => "verified through a loss of power",
-    }
-}
-
-/// `p50`, `p99.9`.
-pub(crate) fn percentile_name(q: f64) -> String {
-    // 0.999 · 100 is 99.9 with an error in the last binary digit; six decimals are plenty.
-    let text = format!("{:.6}", q * 100.0);
-    format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
-/// What a check says, with the two figures it compared.
-pub(crate) fn check_sentence(check: &Check) -> String {
-    match (check.expected.is_empty(), check.found.is_empty()) {
-        (false, false) => format!("{} (expected {}; found {})", check.sentence, check.expected, check.found),
-        _ => check.sentence.clone(),
-    }
-}
-
-/// A fact's value as text, or that it is not known.
-pub(crate) fn known<T>(fact: &Fact<T>, show: impl Fn(&T) -> String) -> String {
-    fact.value.as_ref().map_or_else(|| NOT_KNOWN.to_owned(), show)
-}
-
-fn named(name: &str, fact: &Fact<String>) -> String {
-    match &fact.value {
-        Some(value) => value.clone(),
-        None => format!("{name} {NOT_KNOWN}"),
-    }
-}
-
-/// How the run ended, if not as planned.
-pub(crate) fn outcome_sentence(outcome: &Outcome) -> Option<String> {
-    match outcome {
-        Outcome::Complete => None,
-        Outcome::Interrupted { signal } => {
-            Some(format!("INTERRUPTED by {signal}: only what was measured until then is here."))
-        }
-        Outcome::Failed { reason } => Some(format!("FAILED: {reason}")),
-    }
-}
-
-/// Whether direct I/O can be had, what it needs, and who says so.
-pub(crate) fn direct_sentence(target: &TargetFacts) -> String {
-    let direct = &target.direct;
-    let bytes = |fact: &Fact<u32>| known(fact, |b| units::format_bytes(u64::from(*b)));
-    let mut text = match direct.support {
-        DirectSupport::Direct => "offered".to_owned(),
-        DirectSupport::SilentlyBuffered => "accepted, and silently buffered".to_owned(),
-        DirectSupport::Refused => "refused".to_owned(),
-        DirectSupport::Unknown => "nobody says whether it is offered".to_owned(),
-    };
-    if !direct.reason.is_empty() {
-        text.push_str(&format!(" ({})", direct.reason));
-    }
-    if matches!(direct.support, DirectSupport::Direct | DirectSupport::Unknown) {
-        text.push_str(&format!(
-            "; buffers aligned to {}, reads to {}, writes to {}",
-            bytes(&direct.memory_alignment_bytes),
-            bytes(&direct.read_alignment_bytes),
-            bytes(&direct.write_alignment_bytes),
-        ));
-        if direct.write_alignment_bytes.value.is_some() {
-            text.push_str(&format!(", says {}", direct.write_alignment_bytes.source));
-        }
-    }
-    text
 }

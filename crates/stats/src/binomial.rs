@@ -45,6 +45,15 @@ pub fn minimum_count(q: f64) -> Option<u64> {
     (count < u64::MAX as f64).then_some((count as u64).max(1))
 }
 
+/// How far up `count` draws reach: the least share 1 − q that may lie above a quantile `q` which they
+/// still support, 0.01 for 368 draws. `None` if they support no quantile above the median (below 6).
+///
+/// The share and not q, because q is hardly different from 1 for a large sample.
+pub fn least_share_above(count: u64) -> Option<f64> {
+    // qⁿ = 2.5 % solved for 1 − q.
+    (count >= minimum_count(0.5)?).then(|| -(TAIL.ln() / count as f64).exp_m1())
+}
+
 /// The ranks of the two-sided 95 % interval of the `q`-quantile of `count` draws.
 ///
 /// `None` if the sample is too small ([`minimum_count`]) or `q` is not between 0 and 1.
@@ -142,6 +151,16 @@ mod tests {
         for q in [0.0, 1.0, -0.5, 1.5, f64::NAN, f64::INFINITY] {
             assert_eq!(minimum_count(q), None, "q {q}");
             assert_eq!(interval_ranks(1_000_000, q), None, "q {q}");
+        }
+    }
+
+    #[test]
+    fn a_sample_reaches_up_to_the_quantile_that_it_is_the_least_sample_of() {
+        assert_eq!(least_share_above(5), None);
+        for q in [0.5, 0.9, 0.99, 0.9999] {
+            let least = minimum_count(q).unwrap();
+            assert!(least_share_above(least).unwrap() <= 1.0 - q, "q {q}");
+            assert!(least_share_above(least - 1).is_none_or(|share| share > 1.0 - q), "q {q}");
         }
     }
 

@@ -11,6 +11,6 @@ mod binomial;
 mod moments;
 mod quantile;
 
-pub use binomial::{Ranks, interval_ranks, minimum_count};
+pub use binomial::{Ranks, interval_ranks, least_share_above, minimum_count};
 pub use moments::{mean_ns, stddev_ns};
 pub use quantile::{Quantile, quantile};

@@ -1,0 +1,356 @@
+//! What the facts, the evidence and the plan say, as sentences. Terminal and HTML use the same ones.
+
+use crate::summary::{QUANTILES, Row, manner_of, plan_of, shape_of};
+use crate::text::{NOT_KNOWN, counted, figure};
+use trueio_model::{
+    Check, CheckOutcome, DirectSupport, DiskFacts, Environment, EvidenceLevel, Fact, Outcome, RunRecord, TargetFacts,
+    TargetKind, units,
+};
+use trueio_stats::minimum_count;
+
+/// A sentence and those that belong to it.
+pub(crate) type Item = (String, Vec<String>);
+
+/// What a target is: name and text of each line; a line without a name continues the one before.
+pub(crate) fn target_lines(target: &TargetFacts) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    let mut text = target.path.clone();
+    text.push_str(match target.kind {
+        TargetKind::Directory => ", a directory",
+        TargetKind::File => ", a file",
+        TargetKind::BlockDevice => ", a block device",
+        TargetKind::CharacterDevice => ", a character device",
+    });
+    if let Some(size) = target.size_bytes.value {
+        text.push_str(&format!(" of {}", units::format_bytes(size)));
+    }
+    lines.push(("target", text));
+    if let Some(fs) = &target.filesystem {
+        let text = format!(
+            "{} ({}), {} mounted at {}; {} of {} available",
+            fs.kind,
+            fs.options,
+            fs.source,
+            fs.mount_point,
+            known(&fs.available_bytes, |b| units::format_bytes(*b)),
+            known(&fs.size_bytes, |b| units::format_bytes(*b)),
+        );
+        lines.push(("filesystem", text));
+    }
+    if !target.stack.is_empty() {
+        let mut text = String::new();
+        for (i, layer) in target.stack.iter().enumerate() {
+            if i > 0 {
+                // Layers of equal depth stand side by side: the members of a RAID.
+                text.push_str(if layer.depth == target.stack[i - 1].depth { " + " } else { " → " });
+            }
+            text.push_str(&layer.name);
+        }
+        lines.push(("stack", text));
+    }
+    if target.disks.is_empty() {
+        lines.push(("disk", "none under this target".to_owned()));
+    }
+    for disk in &target.disks {
+        lines.extend([("disk", disk_name(disk)), ("", disk_sentence(disk))]);
+    }
+    lines.push(("direct I/O", direct_sentence(target)));
+    lines
+}
+
+fn disk_name(disk: &DiskFacts) -> String {
+    format!(
+        "{}: {}, {}, {}",
+        disk.name,
+        named("model", &disk.model),
+        named("transport", &disk.transport),
+        match disk.size_bytes.value {
+            Some(size) => units::format_bytes(size),
+            None => format!("size {NOT_KNOWN}"),
+        },
+    )
+}
+
+fn disk_sentence(disk: &DiskFacts) -> String {
+    let bytes = |fact: &Fact<u32>| known(fact, |b| units::format_bytes(u64::from(*b)));
+    format!(
+        "sectors {} logical, {} physical; scheduler {}; write cache {}; FUA {}; {}",
+        bytes(&disk.logical_sector_bytes),
+        bytes(&disk.physical_sector_bytes),
+        known(&disk.scheduler, Clone::clone),
+        known(&disk.write_cache, |cache| match cache.as_str() {
+            "write back" => "write back (volatile: only flushed data survives)".to_owned(),
+            other => other.to_owned(),
+        }),
+        known(&disk.has_fua, |&yes| if yes { "yes" } else { "no" }.to_owned()),
+        match disk.is_rotational.value {
+            Some(true) => "rotates",
+            Some(false) => "does not rotate",
+            None => "rotation not known",
+        },
+    )
+}
+
+/// What the machine is, as [`target_lines`].
+pub(crate) fn machine_lines(machine: &Environment) -> Vec<(&'static str, String)> {
+    let first = format!(
+        "{} × {}, {} of memory ({} available)",
+        machine.cpu.usable_count,
+        known(&machine.cpu.model, Clone::clone),
+        known(&machine.memory_bytes, |b| units::format_bytes(*b)),
+        known(&machine.memory_available_bytes, |b| units::format_bytes(*b)),
+    );
+    let mut second = machine.system.clone();
+    if let Some(distribution) = &machine.distribution.value {
+        second.push_str(&format!(", {distribution}"));
+    }
+    if let Some(hypervisor) = &machine.hypervisor.value {
+        second.push_str(&format!(", virtual machine ({hypervisor})"));
+    }
+    if let Some(governor) = &machine.cpu.governor.value {
+        second.push_str(&format!(", {governor} governor"));
+    }
+    vec![("machine", first), ("", second)]
+}
+
+/// What the table leaves out or means differently.
+pub(crate) fn footnotes(rows: &[Row]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let missing: Vec<String> = QUANTILES
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| rows.iter().any(|r| r.quantiles[*i].is_none()))
+        .filter_map(|(_, &q)| Some(format!("{} {}", percentile_name(q), units::format_count(minimum_count(q)?))))
+        .collect();
+    if !missing.is_empty() {
+        notes.push(format!("– too few I/Os for this percentile; at least: {}.", missing.join(", ")));
+    }
+    let paced: Vec<&str> = rows.iter().filter(|r| r.is_from_intended).map(|r| r.label.as_str()).collect();
+    if !paced.is_empty() {
+        notes.push(format!("Latencies of {} count from the moment each I/O was due.", paced.join(", ")));
+    }
+    notes
+}
+
+/// What the levels beside the verdicts mean, those that occur; `None` without a phase.
+pub(crate) fn levels(record: &RunRecord) -> Option<String> {
+    let mut levels: Vec<EvidenceLevel> = record.phases.iter().map(|p| p.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    let text: Vec<String> = levels.iter().map(|l| format!("{l} {}", level_meaning(*l))).collect();
+    (!text.is_empty()).then(|| format!("Evidence reaches: {}.", text.join("; ")))
+}
+
+/// What no check could see, each once, with the phases it concerns if not all.
+pub(crate) fn not_seen(record: &RunRecord) -> Vec<String> {
+    let mut found: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for phase in &record.phases {
+        for check in phase.checks.iter().filter(|c| c.outcome == CheckOutcome::NotSeen) {
+            match found.iter_mut().find(|f| f.0 == check.name && f.1 == check.sentence) {
+                Some(entry) => entry.2.push(&phase.name),
+                None => found.push((&check.name, &check.sentence, vec![&phase.name])),
+            }
+        }
+    }
+    found
+        .into_iter()
+        .map(|(name, sentence, phases)| {
+            let of =
+                if phases.len() == record.phases.len() { String::new() } else { format!(" ({})", phases.join(", ")) };
+            format!("{name}{of}: {sentence}")
+        })
+        .collect()
+}
+
+/// I/Os that failed or were short.
+pub(crate) fn failed_ios(record: &RunRecord) -> Vec<Item> {
+    let mut items = Vec::new();
+    for job in record.phases.iter().flat_map(|p| &p.jobs) {
+        for failure in &job.failures {
+            let ios = counted(failure.count, &failure.op.to_string());
+            let what = if failure.errno == 0 {
+                format!("{ios} short, the first returned {} bytes", units::format_count(failure.returned))
+            } else {
+                format!("{ios} failed (os error {})", failure.errno)
+            };
+            let text = format!(
+                "{}: {what}; the first: {}, offset {}, length {}, buffer at {:#x}",
+                job.name,
+                failure.path,
+                units::format_count(failure.offset),
+                units::format_count(failure.length),
+                failure.address,
+            );
+            items.push((text, vec![failure.explanation.clone()]));
+        }
+    }
+    items
+}
+
+/// What comparing what was written with what was read back has found.
+pub(crate) fn verification(record: &RunRecord) -> Vec<Item> {
+    let jobs = record.phases.iter().flat_map(|p| &p.jobs);
+    jobs.filter(|j| j.verified_block_count > 0 || j.verify_failure_count > 0)
+        .map(|job| {
+            let text = format!(
+                "{}: {} of {} differ from what was written",
+                job.name,
+                units::format_count(job.verify_failure_count),
+                counted(job.verified_block_count, "block"),
+            );
+            let mut shown: Vec<String> = job
+                .verify_failures
+                .iter()
+                .map(|failure| {
+                    format!(
+                        "{}, offset {}, length {}: expected {}; found {}",
+                        failure.path,
+                        units::format_count(failure.offset),
+                        units::format_count(failure.length),
+                        failure.expected,
+                        failure.found,
+                    )
+                })
+                .collect();
+            let more = job.verify_failure_count.saturating_sub(shown.len() as u64);
+            if more > 0 {
+                shown.push(format!("and {} more", units::format_count(more)));
+            }
+            (text, shown)
+        })
+        .collect()
+}
+
+/// How each job did it; jobs that did it alike share a sentence.
+pub(crate) fn manners(record: &RunRecord) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (index, phase) in record.phases.iter().enumerate() {
+        for job in &phase.jobs {
+            let Some(plan) = plan_of(record, index, job) else { continue };
+            let shape = shape_of(plan);
+            let name = if shape == job.name { shape } else { format!("{} ({shape})", job.name) };
+            let manner = manner_of(plan);
+            match groups.iter_mut().find(|g| g.0 == manner) {
+                Some(group) => group.1.push(name),
+                None => groups.push((manner, vec![name])),
+            }
+        }
+    }
+    groups.into_iter().map(|(manner, names)| format!("{}: {manner}", names.join(", "))).collect()
+}
+
+/// What the plan and the engines have to say.
+pub(crate) fn notes(record: &RunRecord) -> Vec<String> {
+    let mut notes: Vec<String> = record.plan.notes.clone();
+    for job in record.phases.iter().flat_map(|p| &p.jobs) {
+        notes.extend(job.engine_notes.iter().map(|note| format!("{}: {note}", job.name)));
+        if job.backlog_count > 0 {
+            let due = counted(job.backlog_count, "I/O");
+            notes.push(format!("{}: {due} due but not issued when the job ended; the pace was not kept.", job.name));
+        }
+    }
+    notes
+}
+
+/// What the tool itself costs on this machine.
+pub(crate) fn ruler_sentences(record: &RunRecord) -> Vec<String> {
+    let ruler = &record.ruler;
+    let mut sentences = vec![
+        format!(
+            "the clock ({}) costs {} ns a reading and steps by {} ns; the null engine takes {} ns of CPU an I/O and \
+             reports a median of {} ns: nothing shorter can be told apart",
+            ruler.clock,
+            figure(ruler.clock_cost_ns),
+            figure(ruler.clock_resolution_ns),
+            figure(ruler.null_cpu_ns_per_io),
+            units::format_count(ruler.null_latency_ns_p50),
+        ),
+        format!("{} {}, {} build", record.tool.name, record.tool.version, record.tool.build),
+    ];
+    if record.tool.build != "release" {
+        sentences.push("These figures measure an unoptimised build of the tool; use `cargo run --release`.".to_owned());
+    }
+    sentences
+}
+
+/// What a level's witnesses are, in a few words.
+pub(crate) fn level_meaning(level: EvidenceLevel) -> &'static str {
+    match level {
+        EvidenceLevel::E0 => "results of the calls only",
+        EvidenceLevel::E1 => "the disk's counters",
+        EvidenceLevel::E2 => "the disk's counters, the kernel's by process and by file",
+        EvidenceLevel::E3 => "block requests traced by their place on the disk",
+        EvidenceLevel::E4 => "verified through a loss of power",
+    }
+}
+
+/// `p50`, `p99.9`.
+pub(crate) fn percentile_name(q: f64) -> String {
+    // 0.999 · 100 is 99.9 with an error in the last binary digit; six decimals are plenty.
+    let text = format!("{:.6}", q * 100.0);
+    format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// What a check says, with the two figures it compared.
+pub(crate) fn check_sentence(check: &Check) -> String {
+    match (check.expected.is_empty(), check.found.is_empty()) {
+        (false, false) => format!("{} (expected {}; found {})", check.sentence, check.expected, check.found),
+        _ => check.sentence.clone(),
+    }
+}
+
+/// A fact's value as text, or that it is not known.
+pub(crate) fn known<T>(fact: &Fact<T>, show: impl Fn(&T) -> String) -> String {
+    fact.value.as_ref().map_or_else(|| NOT_KNOWN.to_owned(), show)
+}
+
+fn named(name: &str, fact: &Fact<String>) -> String {
+    match &fact.value {
+        Some(value) => value.clone(),
+        None => format!("{name} {NOT_KNOWN}"),
+    }
+}
+
+/// How the run ended, if not as planned.
+pub(crate) fn outcome_sentence(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Complete => None,
+        Outcome::Interrupted { signal } => {
+            Some(format!("INTERRUPTED by {signal}: only what was measured until then is here."))
+        }
+        Outcome::Failed { reason } => Some(format!("FAILED: {reason}")),
+    }
+}
+
+/// Whether direct I/O can be had.
+pub(crate) fn support_words(support: DirectSupport) -> String {
+    match support {
+        DirectSupport::Direct => "offered",
+        DirectSupport::SilentlyBuffered => "accepted, and silently buffered",
+        DirectSupport::Refused => "refused",
+        DirectSupport::Unknown => "nobody says whether it is offered",
+    }
+    .to_owned()
+}
+
+/// Whether direct I/O can be had, what it needs, and who says so.
+pub(crate) fn direct_sentence(target: &TargetFacts) -> String {
+    let direct = &target.direct;
+    let bytes = |fact: &Fact<u32>| known(fact, |b| units::format_bytes(u64::from(*b)));
+    let mut text = support_words(direct.support);
+    if !direct.reason.is_empty() {
+        text.push_str(&format!(" ({})", direct.reason));
+    }
+    if matches!(direct.support, DirectSupport::Direct | DirectSupport::Unknown) {
+        text.push_str(&format!(
+            "; buffers aligned to {}, reads to {}, writes to {}",
+            bytes(&direct.memory_alignment_bytes),
+            bytes(&direct.read_alignment_bytes),
+            bytes(&direct.write_alignment_bytes),
+        ));
+        if direct.write_alignment_bytes.value.is_some() {
+            text.push_str(&format!(", says {}", direct.write_alignment_bytes.source));
+        }
+    }
+    text
+}

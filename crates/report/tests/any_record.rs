@@ -1,0 +1,162 @@
+//! Whatever stands in a record, reading and reporting it does not panic.
+
+mod fixture;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use trueio_model::RunRecord;
+use trueio_report::{Style, hdr_log, html, json, parse, terminal};
+
+/// Every path to a number, a string or a list in the value, in order.
+fn count_leaves(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(count_leaves).sum::<usize>(),
+        Value::Object(fields) => fields.values().map(count_leaves).sum(),
+        _ => 1,
+    }
+}
+
+/// Replaces the `at`-th leaf.
+fn replace_leaf(value: &mut Value, at: &mut usize, with: &Value) {
+    match value {
+        Value::Array(items) => {
+            if *at == 0 {
+                *at = usize::MAX;
+                items.clear();
+                return;
+            }
+            *at -= 1;
+            items.iter_mut().for_each(|v| {
+                if *at != usize::MAX {
+                    replace_leaf(v, at, with)
+                }
+            });
+        }
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|v| {
+                if *at != usize::MAX {
+                    replace_leaf(v, at, with)
+                }
+            });
+        }
+        leaf => {
+            if *at == 0 {
+                *at = usize::MAX;
+                *leaf = with.clone();
+            } else {
+                *at -= 1;
+            }
+        }
+    }
+}
+
+/// A record with fewer leaves, so that a random one is often an interesting one.
+fn small() -> Value {
+    let mut record = fixture::troubled();
+    for job in record.phases.iter_mut().flat_map(|p| &mut p.jobs) {
+        job.series.truncate(2);
+        for op in &mut job.ops {
+            let mut few = trueio_model::Histogram::new();
+            (0..10).for_each(|i| few.record_many(20_000 << i, 400 >> i));
+            op.latency.total = few.clone();
+            op.latency.completion = few;
+            op.latency.submission.clear();
+        }
+    }
+    serde_json::to_value(record).unwrap()
+}
+
+/// Every output of a record; the plots must be well-formed.
+fn report(record: &RunRecord) {
+    for width in [0, 80, usize::MAX / 4] {
+        terminal(record, &Style { width, color: true, unicode: false });
+    }
+    let page = html(record);
+    for (begin, _) in page.match_indices("<svg") {
+        let end = begin + page[begin..].find("</svg>").unwrap() + 6;
+        let plot = roxmltree::Document::parse(&page[begin..end]).unwrap();
+        assert!(!plot.descendants().any(|n| n.attributes().any(|a| a.value().contains("NaN"))));
+    }
+    // A count beyond 2^63 is an error there, which is as good.
+    let _ = hdr_log(record);
+    assert_eq!(parse(&json(record)).unwrap(), *record);
+}
+
+/// The measured figures of a record, all of them.
+fn figures(record: &mut RunRecord) -> Vec<&mut u64> {
+    let mut all = vec![&mut record.ruler.null_latency_ns_p50];
+    for phase in &mut record.phases {
+        all.extend([&mut phase.begin_ns, &mut phase.elapsed_ns, &mut phase.cpu.user_ns, &mut phase.cpu.system_ns]);
+        for device in &mut phase.devices {
+            let (b, m) = (&mut device.baseline, &mut device.measured);
+            all.extend([&mut device.baseline_ns, &mut device.measured_ns]);
+            all.extend([&mut b.read_bytes, &mut b.write_bytes, &mut m.read_bytes, &mut m.write_count, &mut m.busy_ms]);
+        }
+        for job in &mut phase.jobs {
+            all.extend([&mut job.elapsed_ns, &mut job.backlog_count, &mut job.verified_block_count]);
+            all.push(&mut job.verify_failure_count);
+            for op in &mut job.ops {
+                all.extend([&mut op.io_count, &mut op.byte_count, &mut op.short_count, &mut op.error_count]);
+            }
+            for r in &mut job.series {
+                all.extend([&mut r.end_ns, &mut r.span_ns, &mut r.read_count, &mut r.read_bytes, &mut r.write_count]);
+                all.extend([&mut r.write_bytes, &mut r.other_count, &mut r.latency_ns_p50, &mut r.latency_ns_p99]);
+                all.push(&mut r.latency_ns_max);
+            }
+        }
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_record_with_absurd_numbers_is_refused_or_reported(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(vec![
+            Value::from(0), Value::from(1), Value::from(u64::MAX), Value::from(u64::MAX / 2), Value::from(i64::MIN),
+            Value::from(1e308), Value::from(-1e308), Value::from(5e-324), Value::Null, Value::from("\u{0}\u{1b}<x>&"), Value::from(""),
+            Value::from("contradicted"), Value::from(u32::MAX),
+        ])), 1..6),
+    ) {
+        let mut value = small();
+        for (index, with) in &changes {
+            let mut at = index.index(count_leaves(&value));
+            replace_leaf(&mut value, &mut at, with);
+        }
+        if let Ok(record) = parse(&value.to_string()) {
+            report(&record);
+        }
+    }
+
+    #[test]
+    fn extreme_measurements_are_reported(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(vec![
+            0, 1, 999, 1 << 42, u64::MAX / 2, u64::MAX - 1, u64::MAX,
+        ])), 1..40),
+        latencies in prop::collection::vec((prop::sample::select(vec![0, 1, 500, 10_u64.pow(9), 1 << 42, u64::MAX]), 1u64..1 << 50), 0..4),
+    ) {
+        let mut record: RunRecord = serde_json::from_value(small()).unwrap();
+        let mut all = figures(&mut record);
+        for (index, with) in &changes {
+            let at = index.index(all.len());
+            *all[at] = *with;
+        }
+        let total = &mut record.phases[0].jobs[0].ops[0].latency.total;
+        latencies.iter().for_each(|(ns, n)| total.record_many(*ns, *n));
+        report(&record);
+    }
+
+    #[test]
+    fn a_damaged_text_is_refused_or_read(at in any::<prop::sample::Index>(), with in any::<char>(), cut in any::<bool>()) {
+        let mut text = small().to_string();
+        let at = (0..=at.index(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap();
+        if cut { text.truncate(at) } else { text.insert(at, with) }
+        let _ = parse(&text);
+    }
+
+    #[test]
+    fn any_text_is_refused(text in ".{0,200}") {
+        prop_assert!(parse(&text).is_err());
+    }
+}

@@ -1,0 +1,154 @@
+//! The HTML page: complete, harmless, and needing nothing from anywhere.
+
+mod fixture;
+
+use trueio_model::{CheckOutcome, RunRecord, Verdict};
+use trueio_report::{html, parse};
+
+/// The plots of a page, each an `<svg>` element.
+fn plots(page: &str) -> Vec<&str> {
+    page.match_indices("<svg")
+        .map(|(begin, _)| &page[begin..begin + page[begin..].find("</svg>").unwrap() + 6])
+        .collect()
+}
+
+/// The record that stands in the page.
+fn embedded(page: &str) -> RunRecord {
+    let begin = "<script type=\"application/json\" id=\"trueio-record\">";
+    let text = page.split_once(begin).unwrap().1.split_once("</script>").unwrap().0;
+    parse(text).unwrap()
+}
+
+#[test]
+fn a_page_loads_nothing() {
+    for record in [fixture::baseline(2), fixture::troubled()] {
+        let page = html(&record).to_lowercase();
+        for needle in ["http:", "https:", "src=", "url(", "@import", "<link", "<iframe", "<img", "javascript:"] {
+            assert!(!page.contains(needle), "{needle}: {}", &page[page.find(needle).unwrap()..][..80]);
+        }
+        assert_eq!(page.matches("<script").count(), 1, "only the record, which is data");
+    }
+}
+
+#[test]
+fn every_phase_has_three_plots_and_each_is_well_formed_with_its_text() {
+    let page = html(&fixture::baseline(6));
+    let plots = plots(&page);
+    assert_eq!(plots.len(), 7 * 3);
+    for plot in plots {
+        let document = roxmltree::Document::parse(plot).unwrap_or_else(|e| panic!("{e}\n{plot}"));
+        let texts: Vec<&str> =
+            document.descendants().filter_map(|n| n.text()).map(str::trim).filter(|t| !t.is_empty()).collect();
+        assert!(texts.len() >= 6, "a title, a legend and marks on both axes: {texts:?}");
+        let label = document.root_element().attribute("aria-label").unwrap();
+        assert!(texts.contains(&label.split_once(": ").unwrap().0), "the title is drawn: {label}");
+        assert!(document.descendants().any(|n| n.has_tag_name("polyline")), "something is drawn");
+    }
+}
+
+/// Goal: no text of a plot is cut off or lies on another.
+/// Method: boxes are estimated from the anchor and 0.6 of the font's height a letter, which is wide
+/// for a sans-serif font; they must lie in the view and not overlap.
+#[test]
+fn no_text_of_a_plot_is_cut_off_or_overlaps_another() {
+    for record in [fixture::baseline(6), fixture::baseline(120), fixture::troubled()] {
+        let page = html(&record);
+        for plot in plots(&page) {
+            let document = roxmltree::Document::parse(plot).unwrap();
+            let view: Vec<f64> =
+                document.root_element().attribute("viewBox").unwrap().split(' ').map(|n| n.parse().unwrap()).collect();
+            let mut boxes: Vec<(f64, f64, f64, f64, &str)> = Vec::new();
+            for node in document.descendants().filter(|n| n.has_tag_name("text")) {
+                let number = |name: &str| node.attribute(name).unwrap().parse::<f64>().unwrap();
+                let (x, y, size) = (number("x"), number("y"), number("font-size"));
+                let text = node.text().unwrap().trim();
+                let width = text.chars().count() as f64 * size * 0.6;
+                let left = match node.attribute("text-anchor").unwrap() {
+                    "start" => x,
+                    "middle" => x - width / 2.0,
+                    _ => x - width,
+                };
+                let top = match node.attribute("dy").unwrap() {
+                    "0.76em" => y,
+                    "0.5ex" => y - size / 2.0,
+                    other => panic!("unknown shift {other}"),
+                };
+                // A tenth of a letter of tolerance at the edges: the estimate is wide.
+                assert!(left >= -size * 0.5 && left + width <= view[2] + size * 0.5, "cut off: {text}");
+                assert!(top >= -size * 0.2 && top + size <= view[3] + size * 0.2, "cut off: {text}");
+                for (l, t, r, b, other) in &boxes {
+                    let apart = left >= *r || left + width <= *l || top >= *b || top + size <= *t;
+                    assert!(apart, "`{text}` lies on `{other}`");
+                }
+                boxes.push((left, top, left + width, top + size, text));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_record_in_the_page_is_the_record() {
+    for record in [fixture::baseline(2), fixture::troubled()] {
+        assert_eq!(embedded(&html(&record)), record);
+    }
+}
+
+#[test]
+fn markup_in_a_record_stays_text() {
+    let mut record = fixture::troubled();
+    let evil = "</script></svg><img onerror=x>&\"'";
+    record.targets[0].path = evil.into();
+    record.kind = evil.into();
+    record.phases[3].name = evil.into();
+    record.phases[3].jobs[0].name = evil.into();
+    record.phases[3].checks[1].sentence = evil.into();
+    record.plan.notes = vec![evil.into()];
+    record.environment.system = evil.into();
+    let page = html(&record);
+    assert!(!page.contains("<img") && !page.contains("</script></svg>"));
+    assert_eq!(page.matches("</script>").count(), 1);
+    assert!(page.contains("&lt;img onerror=x&gt;"));
+    assert_eq!(embedded(&page), record);
+}
+
+#[test]
+fn a_contradicted_figure_is_followed_by_its_reason_in_the_same_part_of_the_table() {
+    let mut record = fixture::baseline(2);
+    for phase in &mut record.phases {
+        phase.verdict = Verdict::Contradicted;
+        phase.checks[1].outcome = CheckOutcome::Contradicted;
+        phase.checks[1].sentence = format!("The reason of {}.", phase.name);
+    }
+    record.phases[6].checks.clear();
+    let page = html(&record);
+    let table = page.split_once("<h2>Summary</h2>").unwrap().1.split_once("</table>").unwrap().0;
+    let parts: Vec<&str> = table.split("<tbody").skip(1).collect();
+    assert_eq!(parts.len(), 7);
+    for (part, phase) in parts.iter().zip(&record.phases) {
+        let name = phase.name.replace('/', "&#x2f;");
+        assert!(part.contains("contradicted") && part.contains(&name));
+        let reason = if phase.checks.is_empty() {
+            "does not hold the check".to_owned()
+        } else {
+            format!("The reason of {name}.")
+        };
+        assert!(part.contains(&reason), "{part}");
+    }
+}
+
+#[test]
+fn a_page_names_check_witness_expected_found_and_who_said_what() {
+    let page = html(&fixture::baseline(2));
+    for text in [
+        "cachestat(2)",
+        "no page of the region cached",
+        "0 of 1,048,576 pages before and after",
+        "The page cache held nothing of the file.",
+        "preset baseline",
+        "not above 4 GiB, not above a tenth of 412 GiB free",
+        "statx(2) STATX_DIOALIGN",
+        "3,688",
+    ] {
+        assert!(page.contains(&text.replace('/', "&#x2f;")), "{text}");
+    }
+}
