@@ -83,6 +83,24 @@ fn an_existing_file_is_never_replaced_or_shortened() {
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
 }
 
+/// Who makes a file may write it once, whatever its mode says. (Root may anyway: run it as another
+/// user to see the second way of setting the flag.)
+#[cfg(target_os = "linux")]
+#[test]
+fn a_new_file_that_nobody_may_write_is_written_by_its_maker_and_direct() {
+    let folder = folder();
+    let path = folder.path().join("data");
+    let options = OpenOptions::new().read(true).write(true).create_new(true).policy(Policy::Prefer).mode(0o400);
+    let file = options.open(&path).unwrap();
+    file.write_all_at(&AlignedBuffer::new(4096, 4096).unwrap(), 0).unwrap();
+    // SAFETY: F_GETFL takes no argument and only reads.
+    let flags = unsafe { libc::fcntl(std::os::fd::AsRawFd::as_raw_fd(file.file()), libc::F_GETFL) };
+    if file.granted() == Granted::Direct {
+        assert_ne!(flags & libc::O_DIRECT, 0, "granted, and the flag is not set");
+    }
+    assert_eq!(std::os::unix::fs::MetadataExt::mode(&file.file().metadata().unwrap()) & 0o777, 0o400);
+}
+
 #[test]
 fn what_holds_no_data_at_offsets_is_refused_by_its_kind() {
     let folder = folder();

@@ -19,7 +19,8 @@ use support::{Loop, Mount, skip};
 use trueio_direct::{
     AlignedBuffer, Alignment, AlignmentSource, Answer, AtomicError, AtomicWrite, DeviceError, FlushLevel, Granted,
     OpenError, OpenOptions, Policy, Support, TransferError, device_facts, evict, flush, probe, probe_directory,
-    read_uncached_at, residency, write_atomic_at, write_dsync_at, write_uncached_at,
+    read_uncached_at, residency, write_atomic_at, write_dsync_at, write_unaligned_by_read_modify_write_at,
+    write_uncached_at,
 };
 
 const MIB: u64 = 1 << 20;
@@ -252,6 +253,30 @@ fn a_disk_is_direct_at_its_sector_and_tells_its_facts_without_a_serial() {
         assert_eq!(residency.file_pages * residency.page_size_bytes, 16 * MIB);
         flush(file.file(), FlushLevel::Device).unwrap();
     }
+}
+
+#[test]
+fn an_unaligned_write_to_a_disk_keeps_the_neighbours_in_its_sectors() {
+    let below = match Loop::new(16 * MIB, 4096) {
+        Ok(below) => below,
+        Err(reason) => return skip("loop", &reason),
+    };
+    let file = OpenOptions::new().read(true).write(true).open(&below.device).unwrap();
+    let mut whole = AlignedBuffer::new(5 * 4096, 4096).unwrap();
+    whole.fill(1);
+    file.write_all_at(&whole, 0).unwrap();
+    // Within one sector; over the border of two; from the middle of one to the end of another.
+    for (offset, length, mark) in [(100, 7, 2), (4090, 12, 3), (9000, 12288 - 9000, 4)] {
+        write_unaligned_by_read_modify_write_at(&file, &vec![mark; length], offset).unwrap();
+        whole[offset as usize..offset as usize + length].fill(mark);
+    }
+    let mut back = AlignedBuffer::new(whole.len(), 4096).unwrap();
+    file.read_exact_at(&mut back, 0).unwrap();
+    assert!(*back == *whole);
+    // The last sector: nothing is cut off and nothing is added.
+    write_unaligned_by_read_modify_write_at(&file, &[5; 10], 16 * MIB - 10).unwrap();
+    assert!(write_unaligned_by_read_modify_write_at(&file, &[5; 10], 16 * MIB - 9).is_err());
+    assert_eq!(device_facts(file.file()).unwrap().size_bytes, 16 * MIB);
 }
 
 #[test]

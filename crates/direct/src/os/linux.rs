@@ -341,10 +341,10 @@ fn classify(
                 read_offset_bytes: Some(read_offset),
                 source: AlignmentSource::Statx,
             };
-            (Support::Direct, format!("statx says that {name} takes direct I/O on this file"), alignment)
+            (Support::Direct, format!("statx says that {name} takes direct I/O here"), alignment)
         }
         DioAnswer::Zero => buffered(format!(
-            "statx says that {name} takes no direct I/O on this file (alignments of zero), though it accepts O_DIRECT"
+            "statx says that {name} takes no direct I/O here (alignments of zero), though it accepts O_DIRECT"
         )),
         DioAnswer::Missing => {
             if let Some(why) = filesystem.buffers(file) {

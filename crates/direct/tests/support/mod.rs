@@ -30,6 +30,28 @@ fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
+/// Unmounts, again while it is refused: a child that another test has forked holds our open files
+/// until it becomes its program, and keeps the mount busy for that moment.
+fn unmount(folder: &Path) {
+    let mut failure = String::new();
+    for _ in 0..100 {
+        match run("umount", &[folder.to_str().unwrap()]) {
+            Ok(_) => return,
+            Err(error) => failure = error,
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    left_behind(&failure);
+}
+
+fn left_behind(failure: &str) {
+    if std::thread::panicking() {
+        println!("left behind: {failure}");
+    } else {
+        panic!("left behind: {failure}");
+    }
+}
+
 /// A loop device over a new sparse file; detached on drop.
 pub struct Loop {
     pub device: PathBuf,
@@ -50,8 +72,10 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
+        // Once only: a busy device is detached when its last user goes, and by a second attempt the number
+        // may belong to somebody else.
         if let Err(error) = run("losetup", &["--detach", self.device.to_str().unwrap()]) {
-            println!("left behind: {error}");
+            left_behind(&error);
         }
     }
 }
@@ -91,8 +115,6 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        if let Err(error) = run("umount", &[self.folder.path().to_str().unwrap()]) {
-            println!("left behind: {error}");
-        }
+        unmount(self.folder.path());
     }
 }
