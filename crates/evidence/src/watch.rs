@@ -15,7 +15,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use trueio_device::{CpuTicks, System, counters, cpu_ticks, process_io};
-use trueio_model::{DeviceCounters, DeviceDelta, FilePlan, Residency, TargetFacts};
+use trueio_model::{DeviceCounters, DeviceDelta, FilePlan, Prepare, Residency, TargetFacts};
 
 /// The witnesses of one phase.
 #[derive(Debug)]
@@ -85,7 +85,10 @@ impl Watch {
             }
         }
         let mut watched: Vec<FileWatch> = Vec::new();
-        for FilePlan { path, offset_bytes, size_bytes, .. } in files {
+        for FilePlan { path, prepare, offset_bytes, size_bytes, .. } in files {
+            if *prepare == Prepare::Nothing {
+                continue;
+            }
             let (path, offset_bytes, size_bytes) = (path.clone(), *offset_bytes, *size_bytes);
             if !watched.iter().any(|known| known.path == path && known.offset_bytes == offset_bytes) {
                 watched.push(FileWatch { path, offset_bytes, size_bytes, file: None, before: None });

@@ -7,11 +7,17 @@
 //! Cannot see: what becomes of the flag where nobody says (FUSE, network filesystems, kernels
 //! before 6.1 on filesystems unknown here); then `block_layer_bytes` and `page_cache` must tell.
 //!
+//! A word on a whole filesystem may be too broad: btrfs buffers direct writes to files with checksums
+//! and reads them directly all the same (measured on Linux 6.18). So where a phase only reads, and
+//! the disk counted all of it and no page was left behind, what was measured goes before the word.
+//!
 //! Thresholds: none. Asked for as `require` and not to be had: contradicted. As `prefer` and not to
 //! be had, or nobody says: suspect.
 
+use crate::checks::block_layer_bytes::{bytes_before_begin, has_arrived};
+use crate::checks::page_cache;
 use crate::facts::{PhaseFacts, finding, not_applicable};
-use trueio_model::{Check, CheckOutcome, DirectPolicy, DirectSupport, EngineKind};
+use trueio_model::{Check, CheckOutcome, DirectPolicy, DirectSupport, EngineKind, OpKind};
 
 pub(crate) const NAME: &str = "direct_granted";
 
@@ -29,7 +35,11 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         asked = true;
         for file in &work.job.files {
             let Some(target) = facts.target_of(&file.path) else { continue };
-            let found = one(policy, target.direct.support, &target.direct.reason, &file.path);
+            let found = if measured_direct_reads(facts) && target.direct.support != DirectSupport::Direct {
+                against_the_word(&target.direct.reason)
+            } else {
+                one(policy, target.direct.support, &target.direct.reason, &file.path)
+            };
             if worst.as_ref().is_none_or(|worst| rank(found.outcome) > rank(worst.outcome)) {
                 worst = Some(found);
             }
@@ -49,6 +59,29 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     }
 }
 
+/// True if the phase did nothing but read, with direct I/O asked for, and both the disk and the page
+/// cache say that it was direct.
+fn measured_direct_reads(facts: &PhaseFacts<'_>) -> bool {
+    let works = facts.file_works();
+    let read: u64 = works.iter().map(|work| work.bytes(OpKind::Read)).sum();
+    let only_direct_reads =
+        works.iter().all(|work| work.reads() && !work.writes() && work.job.direct == DirectPolicy::Require);
+    let counted = facts.counted(|counters| counters.read_bytes).ours();
+    only_direct_reads
+        && read > 0
+        && facts.why_no_counters().is_none()
+        && has_arrived(read, counted, bytes_before_begin(&works))
+        && page_cache::check(facts).outcome == CheckOutcome::Passed
+}
+
+fn against_the_word(reason: &str) -> Check {
+    let sentence = format!(
+        "These reads were direct: the disk counted them all and no page was left behind, though nothing promised it \
+         ({reason})."
+    );
+    finding(NAME, CheckOutcome::Passed, "statx, disk, page cache", "direct I/O", "direct, as measured", sentence)
+}
+
 fn rank(outcome: CheckOutcome) -> u8 {
     match outcome {
         CheckOutcome::Contradicted => 2,
@@ -63,7 +96,7 @@ fn one(policy: DirectPolicy, support: DirectSupport, reason: &str, path: &str) -
         (DirectSupport::SilentlyBuffered, DirectPolicy::Require) => (
             CheckOutcome::Contradicted,
             "silently buffered",
-            format!("O_DIRECT on `{path}` is accepted and ignored: {reason}. The figures are the page cache's."),
+            format!("O_DIRECT on `{path}` is accepted and ignored: {reason}. The page cache is in the figures."),
         ),
         (DirectSupport::SilentlyBuffered, _) => (
             CheckOutcome::Suspect,

@@ -111,6 +111,9 @@ fn other_way(facts: &PhaseFacts<'_>, delta: &DeviceDelta) -> Option<(String, Str
     }
     let found = format!("{} {verb} {} in {} requests", delta.disk, format_bytes(others.1), format_count(others.0));
     let did = if only_reads { "only read" } else { "only wrote" };
-    let sentence = format!("The phase {did}, so others used {} at the same time.", delta.disk);
+    let sentence = format!(
+        "The phase {did}, so others used {} at the same time, or an earlier phase left work behind.",
+        delta.disk
+    );
     Some((found, sentence))
 }

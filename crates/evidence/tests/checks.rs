@@ -1,0 +1,635 @@
+//! Every check from numbers alone: a lie that it must catch, and honest phases on which it must be
+//! silent.
+
+mod support;
+
+use support::*;
+use trueio_evidence::{CHECKS, Observation, explain_failure};
+use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
+use trueio_model::{
+    Arrivals, BlockSizes, ContentKind, DeviceCounters, DirectPolicy, DirectSupport, EngineKind, EvidenceLevel, Fact,
+    IoFailure, OpKind, OpMix, Pace, Prepare, SyncMode, TargetKind, Verdict, VerifyFailure,
+};
+
+#[test]
+fn honest_phases_are_supported_with_every_witness_and_no_objection() {
+    for (name, phase) in
+        [("reads", Phase::honest_reads()), ("writes", Phase::honest_writes()), ("log", Phase::honest_log())]
+    {
+        let judgement = phase.judge();
+        assert_eq!(judgement.objections(), [], "{name}:\n{}", judgement.report());
+        assert_eq!((judgement.verdict, judgement.level), (Verdict::Supported, EvidenceLevel::E2), "{name}");
+    }
+}
+
+#[test]
+fn every_check_gives_one_finding_under_its_own_name_with_a_whole_sentence() {
+    for phase in [Phase::honest_reads(), Phase::honest_writes(), Phase::honest_log()] {
+        let judgement = phase.judge();
+        let names: Vec<&str> = judgement.checks.iter().map(|check| check.name.as_str()).collect();
+        let expected: Vec<&str> = CHECKS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, expected);
+        for check in &judgement.checks {
+            assert!(check.sentence.ends_with('.'), "{check:?}");
+            assert!(!check.sentence.contains(".."), "{check:?}");
+        }
+    }
+}
+
+/// The page must have a section for each check, and no section for a check that is gone.
+#[test]
+fn the_page_describes_every_check() {
+    let page = include_str!("../../../docs/evidence.md");
+    let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`')).collect();
+    let names: Vec<&str> = CHECKS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(sections, names);
+}
+
+// call_results
+
+fn failure(errno: i32) -> IoFailure {
+    IoFailure {
+        op: OpKind::Write,
+        errno,
+        path: "/data/file".to_owned(),
+        offset: 131_072,
+        length: 131_072,
+        address: 0x7f00_0000_00a0,
+        returned: 0,
+        count: 1,
+        explanation: String::new(),
+    }
+}
+
+#[test]
+fn one_failed_call_contradicts_and_is_explained() {
+    let mut phase = Phase::honest_writes();
+    phase.records[0].ops[0].error_count = 1;
+    phase.records[0].failures = vec![failure(libc::EINVAL)];
+    let judgement = phase.judge();
+    judgement.assert("call_results", Contradicted, "The address is 160 bytes past a multiple of 512");
+    assert_eq!(judgement.verdict, Verdict::Contradicted);
+}
+
+#[test]
+fn a_short_transfer_is_a_failure_and_an_explanation_that_is_there_is_used() {
+    let mut phase = Phase::honest_reads();
+    phase.records[0].ops[0].short_count = 1;
+    phase.records[0].failures = vec![IoFailure { explanation: "As told.".to_owned(), ..failure(0) }];
+    phase.judge().assert("call_results", Contradicted, "As told.");
+}
+
+#[test]
+fn a_block_that_did_not_read_back_contradicts() {
+    let mut phase = Phase::honest_reads();
+    phase.records[0].verify_failure_count = 1;
+    phase.records[0].verify_failures = vec![VerifyFailure {
+        path: "/data/file".to_owned(),
+        offset: 4096,
+        length: 4096,
+        expected: "write 7".to_owned(),
+        found: "write 3".to_owned(),
+    }];
+    phase.judge().assert("call_results", Contradicted, "expected write 7, found write 3");
+}
+
+#[test]
+fn a_phase_in_which_nothing_completed_is_suspect() {
+    let mut phase = Phase::honest_reads();
+    phase.records[0].ops.clear();
+    phase.judge().assert("call_results", Suspect, "nothing was measured");
+}
+
+#[test]
+fn each_error_says_what_was_attempted_and_what_the_kernel_said() {
+    let target = target();
+    for (errno, words) in [
+        (libc::EINVAL, "Invalid argument"),
+        (libc::EIO, "kernel's log"),
+        (libc::ENOSPC, "no space left"),
+        (libc::EOPNOTSUPP, "RWF_DONTCACHE"),
+        (libc::ENXIO, "not there"),
+        (libc::ENOMEM, "Cannot allocate memory"),
+    ] {
+        let sentence = explain_failure(&failure(errno), Some(&target));
+        assert!(sentence.starts_with("write of 131072 bytes at offset 131072 of `/data/file` from address 0x7f"));
+        assert!(sentence.contains(words), "{sentence}");
+    }
+    let aligned = IoFailure { address: 0x1000, ..failure(libc::EINVAL) };
+    assert!(explain_failure(&aligned, Some(&target)).contains("does not say which argument"));
+    let offset = IoFailure { address: 0x1000, offset: 100, ..failure(libc::EINVAL) };
+    assert!(explain_failure(&offset, Some(&target)).contains("The offset is 100 bytes past a multiple of 512"));
+    assert!(explain_failure(&failure(0), None).contains("transferred 0 bytes only"));
+}
+
+// block_layer_bytes
+
+#[test]
+fn direct_reads_and_writes_that_the_disk_did_not_count_did_not_reach_it() {
+    for mut phase in [Phase::honest_reads(), Phase::honest_writes()] {
+        phase.observation.devices = vec![delta(counted(MIB, MIB, 0))];
+        let judgement = phase.judge();
+        judgement.assert("block_layer_bytes", Contradicted, "did_not_reach_device: the calls claim 400 MiB");
+    }
+}
+
+#[test]
+fn two_percent_may_be_missing_and_three_may_not() {
+    for (percent, outcome) in [(98, Passed), (97, Contradicted)] {
+        let mut phase = Phase::honest_reads();
+        phase.observation.devices = vec![delta(counted(4 * percent * MIB, 0, 0))];
+        assert_eq!(phase.judge().check("block_layer_bytes").outcome, outcome, "{percent} %");
+    }
+}
+
+#[test]
+fn of_a_small_phase_one_request_more_or_less_proves_nothing() {
+    for (blocks, outcome) in [(10, Passed), (6, Passed), (4, Contradicted)] {
+        let mut phase = Phase::honest_reads();
+        phase.records = vec![record(vec![op(OpKind::Read, 10, 10 * 4096, 90_000)])];
+        phase.observation.devices = vec![delta(counted(blocks * 4096, 0, 0))];
+        assert_eq!(phase.judge().check("block_layer_bytes").outcome, outcome, "{blocks} of 10 blocks");
+    }
+}
+
+/// A ramp's last I/Os may be finished by the disk before the measured part begins, and be counted
+/// as measured when they are taken: at depth 32 and 1 MiB that is 32 MiB of 400.
+#[test]
+fn after_a_ramp_what_was_in_flight_may_be_missing() {
+    for (ramp_ns, outcome) in [(SECOND_NS, Passed), (0, Contradicted)] {
+        let mut phase = Phase::honest_reads();
+        phase.jobs[0].engine = EngineKind::IoUring;
+        phase.jobs[0].queue.depth = 32;
+        phase.jobs[0].pattern.read_sizes = BlockSizes::Fixed(MIB);
+        phase.jobs[0].limits.ramp_ns = ramp_ns;
+        phase.records[0].achieved_depth = Some(32.0);
+        phase.observation.devices = vec![delta(counted(368 * MIB, 0, 0))];
+        assert_eq!(phase.judge().check("block_layer_bytes").outcome, outcome, "ramp {ramp_ns}");
+    }
+}
+
+#[test]
+fn others_io_never_speaks_against_us_but_cannot_stand_in_for_ours() {
+    let mut phase = Phase::honest_reads();
+    // 50 MiB in a quarter of a second: 200 MiB of the measured 400 may be others'.
+    phase.observation.devices[0].baseline = counted(50 * MIB, 0, 0);
+    let judgement = phase.judge();
+    judgement.assert("block_layer_bytes", Suspect, "only together with others' I/O (about 200 MiB)");
+    judgement.assert("foreign_io", Suspect, "Others were using vda just before");
+}
+
+#[test]
+fn many_more_direct_reads_than_asked_are_others() {
+    let mut phase = Phase::honest_reads();
+    phase.observation.devices = vec![delta(counted(500 * MIB, 0, 0))];
+    phase.judge().assert("block_layer_bytes", Suspect, "read 100 MiB more than was asked for");
+}
+
+#[test]
+fn writes_are_amplified_by_syncs_raid_and_copy_on_write_and_only_plain_ones_may_not_be() {
+    let amplified = || {
+        let mut phase = Phase::honest_writes();
+        phase.observation.devices = vec![delta(counted(0, 900 * MIB, 0))];
+        phase
+    };
+    amplified().judge().assert("block_layer_bytes", Suspect, "500 MiB more than was asked for");
+
+    let mut btrfs = amplified();
+    btrfs.targets[0].filesystem.as_mut().expect("a filesystem").kind = "btrfs".to_owned();
+    let mut raid = amplified();
+    raid.targets[0].stack.push(layer("md", "md0 (raid1)", 2));
+    let mut allocating = amplified();
+    allocating.jobs[0].files[0].prepare = Prepare::CreateEmpty;
+    for phase in [btrfs, raid, allocating] {
+        phase.judge().assert("block_layer_bytes", Passed, "");
+    }
+}
+
+#[test]
+fn buffered_reads_that_are_missing_came_from_the_page_cache() {
+    let mut phase = Phase::honest_reads();
+    phase.jobs[0].direct = DirectPolicy::Off;
+    phase.observation.devices = vec![delta(counted(100 * MIB, 0, 0))];
+    let judgement = phase.judge();
+    judgement.assert("block_layer_bytes", Suspect, "Served from the page cache: 300 MiB of 400 MiB (75 %)");
+    assert_eq!(judgement.verdict, Verdict::Suspect);
+}
+
+#[test]
+fn buffered_writes_are_suspect_without_a_flush_and_contradicted_when_a_flush_brought_nothing() {
+    let mut phase = Phase::honest_writes();
+    phase.jobs[0].direct = DirectPolicy::Off;
+    phase.observation.devices = vec![delta(counted(0, 0, 1))];
+    phase.judge().assert("block_layer_bytes", Suspect, "stayed in the page cache");
+    phase.jobs[0].flush.end_fsync = true;
+    phase.judge().assert("block_layer_bytes", Contradicted, "the flush at the end was to bring 400 MiB");
+    phase.jobs[0].flush.fsync_every = 1;
+    phase.judge().assert("block_layer_bytes", Contradicted, "to be durable when it returned");
+}
+
+#[test]
+fn blocks_that_are_written_again_before_the_flush_reach_the_disk_once() {
+    let mut phase = Phase::honest_writes();
+    phase.jobs[0].direct = DirectPolicy::Off;
+    phase.jobs[0].flush.end_fsync = true;
+    phase.jobs[0].files[0].size_bytes = 64 * MIB;
+    phase.observation.devices = vec![delta(counted(0, 64 * MIB, 1))];
+    phase.judge().assert("block_layer_bytes", Suspect, "written again before they were flushed");
+}
+
+#[test]
+fn without_a_disk_or_without_its_counters_the_check_does_not_look() {
+    let mut none = Phase::honest_reads();
+    none.targets[0].disks.clear();
+    let judgement = none.judge();
+    judgement.assert("block_layer_bytes", NotSeen, "No disk is seen under the target");
+    assert_eq!(judgement.level, EvidenceLevel::E0);
+    let mut off = Phase::honest_reads();
+    off.targets[0].disks[0].counts_io = Fact::known(false, "queue/iostats");
+    off.judge().assert("block_layer_bytes", NotSeen, "iostats is 0");
+    let mut gone = Phase::honest_reads();
+    gone.observation.devices.clear();
+    gone.judge().assert("block_layer_bytes", NotSeen, "could not be read");
+}
+
+// process_read_bytes
+
+#[test]
+fn a_neighbours_reads_cannot_stand_in_for_reads_of_this_process() {
+    let mut phase = Phase::honest_reads();
+    phase.observation.process_read_bytes = Some(0);
+    let judgement = phase.judge();
+    judgement.assert("block_layer_bytes", Passed, "");
+    judgement.assert("process_read_bytes", Contradicted, "the kernel fetched 0 B for this process");
+    phase.observation.process_read_bytes = None;
+    phase.judge().assert("process_read_bytes", NotSeen, "/proc/self/io");
+}
+
+// direct_granted
+
+#[test]
+fn direct_io_is_judged_by_what_was_asked_and_what_the_filesystem_says() {
+    use DirectSupport::{Direct, Refused, SilentlyBuffered, Unknown};
+    for (policy, support, outcome) in [
+        (DirectPolicy::Require, Direct, Passed),
+        (DirectPolicy::Require, SilentlyBuffered, Contradicted),
+        (DirectPolicy::Require, Refused, Contradicted),
+        (DirectPolicy::Require, Unknown, Suspect),
+        (DirectPolicy::Prefer, Direct, Passed),
+        (DirectPolicy::Prefer, SilentlyBuffered, Suspect),
+        (DirectPolicy::Prefer, Refused, Suspect),
+        (DirectPolicy::Prefer, Unknown, Suspect),
+        (DirectPolicy::Off, SilentlyBuffered, NotApplicable),
+    ] {
+        let mut phase = Phase::honest_writes();
+        phase.jobs[0].direct = policy;
+        phase.targets[0].direct.support = support;
+        assert_eq!(phase.judge().check("direct_granted").outcome, outcome, "{policy:?} {support:?}");
+    }
+}
+
+#[test]
+fn reads_that_the_disk_and_the_cache_show_to_be_direct_go_before_the_filesystems_word() {
+    let mut phase = Phase::honest_reads();
+    phase.targets[0].direct.support = DirectSupport::SilentlyBuffered;
+    phase.judge().assert("direct_granted", Passed, "These reads were direct");
+    phase.observation.residency[0].2 = residency(400 * MIB, 0, 1024 * MIB);
+    phase.judge().assert("direct_granted", Contradicted, "accepted and ignored");
+}
+
+// page_cache
+
+#[test]
+fn a_cache_that_grows_under_direct_io_contradicts_it() {
+    let mut phase = Phase::honest_reads();
+    let region = 1024 * MIB;
+    phase.observation.residency[0].2 = residency(400 * MIB, 0, region);
+    phase.judge().assert("page_cache", Contradicted, "grew by 400 MiB under direct I/O");
+    // A few pages are somebody's glance at the file.
+    phase.observation.residency[0].2 = residency(MIB / 8, 0, region);
+    phase.judge().assert("page_cache", Passed, "");
+    phase.observation.residency[0].2 = None;
+    phase.judge().assert("page_cache", NotSeen, "could not be counted");
+}
+
+#[test]
+fn what_was_cached_before_or_is_dirty_after_a_buffered_phase_is_said() {
+    let region = 1024 * MIB;
+    let mut cached = Phase::honest_reads();
+    cached.jobs[0].direct = DirectPolicy::Off;
+    cached.judge().assert("page_cache", Passed, "not cached when the phase began");
+    cached.observation.residency[0].1 = residency(512 * MIB, 0, region);
+    cached.judge().assert("page_cache", Suspect, "50 % of the files were in the page cache");
+    let mut dirty = Phase::honest_writes();
+    dirty.jobs[0].direct = DirectPolicy::Off;
+    dirty.observation.residency[0].2 = residency(400 * MIB, 400 * MIB, region);
+    dirty.judge().assert("page_cache", Suspect, "400 MiB of what was written were in memory only");
+}
+
+// holes
+
+#[test]
+fn what_is_not_stored_cannot_be_read_from_a_disk() {
+    let set = |hole: u64, unwritten: u64, encoded: u64| {
+        let mut phase = Phase::honest_reads();
+        let map = &mut phase.observation.maps[0];
+        map.stored_bytes = map.region_bytes - hole - unwritten;
+        (map.hole_bytes, map.unwritten_bytes, map.encoded_bytes) = (hole, unwritten, encoded);
+        phase
+    };
+    set(1024 * MIB, 0, 0).judge().assert("holes", Contradicted, "100 % of what was read is not stored");
+    set(0, 512 * MIB, 0).judge().assert("holes", Contradicted, "50 %");
+    set(MIB, 0, 0).judge().assert("holes", Suspect, "A small part");
+    set(0, 0, 1024 * MIB).judge().assert("holes", Suspect, "compressed");
+    // Data that waits in memory for its reserved space is no hole.
+    let mut waiting = set(0, 512 * MIB, 0);
+    waiting.observation.residency[0].1 = residency(512 * MIB, 512 * MIB, 1024 * MIB);
+    waiting.judge().assert("holes", Passed, "");
+}
+
+#[test]
+fn a_device_has_no_extents_and_a_file_that_could_not_be_mapped_was_not_seen() {
+    let mut device = Phase::honest_reads();
+    device.targets[0].kind = TargetKind::BlockDevice;
+    device.judge().assert("holes", NotApplicable, "no extents");
+    let mut unmapped = Phase::honest_reads();
+    unmapped.observation.maps.clear();
+    unmapped.observation.notes = vec!["`/data/file` could not be mapped (not supported)".to_owned()];
+    unmapped.judge().assert("holes", NotSeen, "could not be mapped");
+}
+
+// flushes
+
+/// 1,000 direct writes with `O_DSYNC` and as many flushes as the disk counted.
+fn dsync(flushes: u64, fua: Option<bool>) -> Phase {
+    let bytes = 1000 * 4096;
+    let mut phase = Phase::honest_writes();
+    phase.jobs[0].sync = SyncMode::Dsync;
+    phase.records = vec![record(vec![op(OpKind::Write, 1000, bytes, 150_000)])];
+    phase.observation.devices = vec![delta(counted(0, bytes, flushes))];
+    phase.targets[0].disks[0].has_fua = Fact { value: fua, source: "by hand".to_owned() };
+    phase
+}
+
+#[test]
+fn sync_calls_that_never_became_flushes_contradict_durability() {
+    let mut phase = Phase::honest_log();
+    phase.observation.devices[0].measured.flush_count = Some(0);
+    phase.judge().assert("flushes", Contradicted, "never told to flush");
+    phase.targets[0].filesystem.as_mut().expect("a filesystem").options = "rw,nobarrier".to_owned();
+    phase.judge().assert("flushes", Contradicted, "without barriers");
+    phase.observation.devices[0].measured.flush_count = Some(500);
+    phase.judge().assert("flushes", Suspect, "less often");
+    phase.observation.devices[0].measured.flush_count = None;
+    phase.judge().assert("flushes", NotSeen, "does not count flushes");
+}
+
+#[test]
+fn a_disk_with_fua_is_durable_without_a_flush_and_one_without_is_not() {
+    dsync(1000, Some(false)).judge().assert("flushes", Passed, "");
+    dsync(0, Some(false)).judge().assert("flushes", Contradicted, "never told to flush");
+    for fua in [Some(true), None] {
+        dsync(0, fua).judge().assert("flushes", NotSeen, "forced unit access");
+    }
+    // Sync calls always flush; but where FUA is to be had, the accusation is a suspicion.
+    let mut calls = Phase::honest_log();
+    calls.targets[0].disks[0].has_fua = Fact::known(true, "by hand");
+    calls.observation.devices[0].measured.flush_count = Some(0);
+    calls.judge().assert("flushes", Suspect, "");
+}
+
+#[test]
+fn workers_that_wait_together_share_a_flush() {
+    let mut phase = Phase::honest_log();
+    phase.jobs[0].workers = 8;
+    phase.observation.devices[0].measured.flush_count = Some(120);
+    phase.judge().assert("flushes", Passed, "");
+    phase.observation.devices[0].measured.flush_count = Some(100);
+    phase.judge().assert("flushes", Suspect, "");
+}
+
+#[test]
+fn a_disk_that_declares_no_volatile_cache_cannot_be_contradicted_here() {
+    let mut phase = Phase::honest_log();
+    phase.targets[0].disks[0].write_cache = Fact::known("write through".to_owned(), "by hand");
+    phase.observation.devices[0].measured.flush_count = Some(0);
+    phase.judge().assert("flushes", NotSeen, "its word is all there is");
+    Phase::honest_writes().judge().assert("flushes", NotApplicable, "survives a power cut");
+}
+
+// foreign_io
+
+#[test]
+fn a_neighbour_is_seen_before_the_phase_by_requests_by_bytes_or_by_time() {
+    let busy = |baseline: DeviceCounters| {
+        let mut phase = Phase::honest_reads();
+        phase.observation.devices[0].baseline = baseline;
+        phase.judge()
+    };
+    let requests = DeviceCounters { write_count: 2000, write_bytes: 2000 * 512, ..Default::default() };
+    busy(requests).assert("foreign_io", Suspect, "Others were using vda");
+    let bytes = DeviceCounters { read_count: 10, read_bytes: 10 * MIB, ..Default::default() };
+    busy(bytes).assert("foreign_io", Suspect, "Others were using vda");
+    let time = DeviceCounters { write_count: 8, busy_ms: 200, ..Default::default() };
+    busy(time).assert("foreign_io", Suspect, "Others were using vda");
+    let a_journal = DeviceCounters { write_count: 5, write_bytes: 20 * 4096, busy_ms: 3, ..Default::default() };
+    busy(a_journal).assert("foreign_io", Passed, "");
+}
+
+#[test]
+fn writes_in_a_phase_that_only_reads_are_others() {
+    let mut phase = Phase::honest_reads();
+    phase.observation.devices[0].measured.write_count = 20_000;
+    phase.observation.devices[0].measured.write_bytes = 80 * MIB;
+    phase.judge().assert("foreign_io", Suspect, "only read, so others used vda at the same time");
+}
+
+#[test]
+fn without_a_baseline_others_cannot_be_told_from_us_and_the_level_says_so() {
+    let mut phase = Phase::honest_reads();
+    phase.observation.devices[0].baseline_ns = 0;
+    let judgement = phase.judge();
+    judgement.assert("foreign_io", NotSeen, "No idle baseline");
+    assert_eq!(judgement.level, EvidenceLevel::E0);
+}
+
+// achieved_depth
+
+#[test]
+fn a_queue_that_was_not_kept_is_suspect_unless_a_pace_or_a_pause_explains_it() {
+    let mut phase = Phase::honest_reads();
+    phase.jobs[0].engine = EngineKind::IoUring;
+    phase.jobs[0].workers = 2;
+    phase.jobs[0].queue.depth = 32;
+    phase.records[0].achieved_depth = Some(57.6);
+    phase.judge().assert("achieved_depth", Passed, "");
+    phase.records[0].achieved_depth = Some(3.2);
+    phase.judge().assert("achieved_depth", Suspect, "was to keep 64 I/Os in flight and kept 3.20");
+    phase.jobs[0].think = Some(trueio_model::Think { time_ns: 1, every: 1 });
+    phase.judge().assert("achieved_depth", NotApplicable, "");
+    Phase::honest_reads().judge().assert("achieved_depth", NotApplicable, "one I/O at a time");
+}
+
+// pace
+
+fn paced(backlog: u64, late_ns: u64) -> Phase {
+    let mut phase = Phase::honest_reads();
+    phase.jobs[0].pace = Some(Pace { ios_per_s: Some(1e5), bytes_per_s: None, arrivals: Arrivals::Poisson });
+    phase.records[0].backlog_count = backlog;
+    phase.records[0].pacing_lateness.record_many(late_ns, 1000);
+    let op = &mut phase.records[0].ops[0];
+    op.latency.from_intended.record_many(95_000, op.io_count);
+    phase
+}
+
+#[test]
+fn a_rate_that_the_disk_cannot_keep_or_that_we_cannot_is_suspect() {
+    paced(0, 500).judge().assert("pace", Passed, "The rate was kept");
+    paced(50_000, 500).judge().assert("pace", Suspect, "50,000 I/Os that were due were never issued");
+    paced(0, 40_000).judge().assert("pace", Suspect, "handed over I/Os of `job` late");
+    Phase::honest_reads().judge().assert("pace", NotApplicable, "");
+}
+
+// working_set
+
+#[test]
+fn a_buffered_working_set_must_exceed_memory_or_be_seen_to_come_from_the_disk() {
+    let mut phase = Phase::honest_reads();
+    phase.judge().assert("working_set", NotApplicable, "nobody says");
+    phase.jobs[0].direct = DirectPolicy::Off;
+    phase.judge().assert("working_set", Passed, "the disk read all that was asked for");
+    phase.observation.devices = vec![delta(counted(0, 0, 0))];
+    phase.judge().assert("working_set", Suspect, "fit in memory");
+    phase.jobs[0].files[0].size_bytes = 64 << 30;
+    phase.judge().assert("working_set", Passed, "larger than memory");
+    // Each write of a log waits for the disk.
+    Phase::honest_log().judge().assert("working_set", NotApplicable, "");
+}
+
+// memory_backed
+
+#[test]
+fn memory_at_the_bottom_of_the_stack_is_said_unless_it_was_asked_for_by_name() {
+    let with = |stack: Vec<trueio_model::Layer>, transport: &str| {
+        let mut phase = Phase::honest_reads();
+        phase.targets[0].stack = stack;
+        phase.targets[0].disks = vec![disk("vda", transport)];
+        phase
+    };
+    let file = || layer("file", "/data/file", 0);
+    let tmpfs = with(vec![file(), layer("filesystem", "tmpfs on /data", 1)], "virtio");
+    tmpfs.judge().assert("memory_backed", Suspect, "no disk was measured");
+    let zram = with(vec![file(), layer("filesystem", "ext4 on /data", 1), layer("disk", "zram0", 2)], "zram");
+    zram.judge().assert("memory_backed", Suspect, "is memory");
+    let buffered = with(vec![file(), layer("loop", "loop0 (buffered)", 1), layer("disk", "vda", 4)], "loop");
+    buffered.judge().assert("memory_backed", Suspect, "page cache of its file");
+    let direct = with(vec![file(), layer("loop", "loop0 (direct)", 1), layer("disk", "vda", 4)], "loop");
+    direct.judge().assert("memory_backed", Passed, "");
+    let mut named = with(vec![layer("disk", "zram0", 0)], "zram");
+    named.targets[0].kind = TargetKind::BlockDevice;
+    named.judge().assert("memory_backed", Passed, "is memory");
+}
+
+// content
+
+#[test]
+fn zeros_are_suspect_and_compressible_content_is_said() {
+    let mut phase = Phase::honest_writes();
+    phase.jobs[0].content.compressible_percent = 50;
+    phase.judge().assert("content", Passed, "hold for such content");
+    phase.jobs[0].content.kind = ContentKind::Zero;
+    phase.judge().assert("content", Suspect, "Zeros were written");
+    Phase::honest_reads().judge().assert("content", NotApplicable, "");
+}
+
+// latency_floor
+
+#[test]
+fn no_disk_answers_in_half_a_microsecond_but_memory_may() {
+    let mut phase = Phase::honest_reads();
+    phase.records = vec![record(vec![op(OpKind::Read, 102_400, 400 * MIB, 500)])];
+    phase.judge().assert("latency_floor", Suspect, "something else did");
+    phase.targets[0].disks = vec![disk("vda", "zram")];
+    phase.judge().assert("latency_floor", NotApplicable, "");
+}
+
+// clock_and_cpu
+
+#[test]
+fn a_coarse_clock_a_busy_worker_and_a_greedy_hypervisor_are_suspect() {
+    let mut fast = Phase::honest_reads();
+    fast.records = vec![record(vec![op(OpKind::Read, 102_400, 400 * MIB, 200)])];
+    fast.judge().assert("clock_and_cpu", Suspect, "The clock's own error is 24 ns");
+    let mut busy = Phase::honest_reads();
+    busy.worker_cpu.system_ns = SECOND_NS * 95 / 100;
+    busy.judge().assert("clock_and_cpu", Suspect, "generator_limited");
+    // Polling for completions uses the whole core by design.
+    busy.jobs[0].write_flags.hipri = true;
+    busy.judge().assert("clock_and_cpu", Passed, "");
+    let mut stolen = Phase::honest_reads();
+    stolen.observation.steal_share = Some(0.2);
+    stolen.judge().assert("clock_and_cpu", Suspect, "took 20 % of the processors' time");
+}
+
+#[test]
+fn more_workers_than_processors_share_the_processors_that_there_are() {
+    let mut phase = Phase::honest_reads();
+    phase.jobs[0].workers = 16;
+    phase.environment.cpu.usable_count = 2;
+    phase.worker_cpu.system_ns = SECOND_NS * 19 / 10;
+    phase.judge().assert("clock_and_cpu", Suspect, "generator_limited");
+}
+
+// engines without a device
+
+#[test]
+fn engines_that_touch_no_device_are_supported_for_their_calls_alone() {
+    for engine in [EngineKind::Null, EngineKind::Simulated] {
+        let mut phase = Phase::honest_reads();
+        phase.jobs[0].engine = engine;
+        phase.observation = Observation::default();
+        phase.worker_cpu.user_ns = SECOND_NS;
+        let judgement = phase.judge();
+        assert_eq!((judgement.verdict, judgement.level), (Verdict::Supported, EvidenceLevel::E0), "{engine:?}");
+        judgement.assert("call_results", Passed, "No device was involved");
+        judgement.assert("block_layer_bytes", NotApplicable, engine.name());
+    }
+}
+
+#[test]
+fn a_mapping_makes_no_calls_that_could_be_compared() {
+    let mut phase = Phase::honest_reads();
+    phase.jobs[0].engine = EngineKind::Mmap;
+    phase.jobs[0].direct = DirectPolicy::Off;
+    let judgement = phase.judge();
+    judgement.assert("block_layer_bytes", NotApplicable, "mmap");
+    assert_eq!(judgement.level, EvidenceLevel::E0);
+}
+
+#[test]
+fn of_two_jobs_in_a_phase_the_direct_one_is_a_floor_for_the_disk() {
+    let mut phase = Phase::honest_reads();
+    let mut other = Phase::honest_writes();
+    other.jobs[0].direct = DirectPolicy::Off;
+    phase.jobs.append(&mut other.jobs);
+    phase.records.append(&mut other.records);
+    phase.observation.devices = vec![delta(counted(400 * MIB, 0, 0))];
+    phase.judge().assert("block_layer_bytes", Suspect, "stayed in the page cache");
+    phase.observation.devices = vec![delta(counted(0, 400 * MIB, 0))];
+    phase.judge().assert("block_layer_bytes", Contradicted, "read with direct I/O");
+}
+
+#[test]
+fn a_mix_of_reads_and_writes_is_judged_by_its_worse_direction() {
+    let mut phase = Phase::honest_reads();
+    phase.jobs[0].pattern.mix = OpMix::ReadWrite { read_percent: 70 };
+    phase.records =
+        vec![record(vec![op(OpKind::Read, 71_680, 280 * MIB, 90_000), op(OpKind::Write, 30_720, 120 * MIB, 90_000)])];
+    phase.observation.process_read_bytes = Some(280 * MIB);
+    phase.observation.devices = vec![delta(counted(280 * MIB, 120 * MIB, 0))];
+    let judgement = phase.judge();
+    assert_eq!(judgement.objections(), [], "{}", judgement.report());
+    assert_eq!(judgement.check("block_layer_bytes").expected, "280 MiB read, 120 MiB written");
+    phase.observation.devices = vec![delta(counted(280 * MIB, 0, 0))];
+    phase.judge().assert("block_layer_bytes", Contradicted, "written with direct I/O, the disk counted 0 B");
+}

@@ -1,0 +1,592 @@
+//! Phases made by hand, staged places, and skips that say why.
+// Each test program uses a part of it.
+#![allow(dead_code, unreachable_pub)]
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use trueio_device::{System, environment, target_facts};
+use trueio_direct::AlignedBuffer;
+use trueio_evidence::{Observation, PhaseFacts, Watch, judge};
+use trueio_model::{
+    BlockSizes, Check, CheckOutcome, Content, ContentKind, CpuTime, DeviceCounters, DeviceDelta, DirectFacts,
+    DirectPolicy, DirectSupport, DiskFacts, Distribution, EngineKind, Environment, EvidenceLevel, Fact, FilePlan,
+    FileSelection, FilesystemFacts, Flush, Histogram, IoFailure, JobPlan, JobRecord, LatencySet, Layer, Limits, OpKind,
+    OpMix, OpRecord, Order, Pattern, Prepare, Queue, Residency, Ruler, SyncMode, TargetFacts, TargetKind, UringOptions,
+    Verdict, WriteFlags,
+};
+
+pub const MIB: u64 = 1 << 20;
+pub const SECOND_NS: u64 = 1_000_000_000;
+
+/// Says why a test did not run; fails where `TRUEIO_REQUIRE` lists the need ("loop,btrfs,root").
+pub fn skip(need: &str, reason: &str) {
+    let required = std::env::var("TRUEIO_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|word| word.trim() == need), "`{need}` is required: {reason}");
+    println!("skipped: {need}: {reason}");
+}
+
+// ---------------------------------------------------------------------------------------------
+// A phase from numbers alone
+// ---------------------------------------------------------------------------------------------
+
+/// A random job of depth 1 on one file, direct, that does `mix` in blocks of 4 KiB.
+pub fn job(path: &str, mix: OpMix, size_bytes: u64) -> JobPlan {
+    JobPlan {
+        name: "job".to_owned(),
+        phase: 0,
+        engine: EngineKind::Sync,
+        workers: 1,
+        files: vec![FilePlan {
+            path: path.to_owned(),
+            prepare: Prepare::CreateFilled,
+            remove_after: true,
+            offset_bytes: 0,
+            size_bytes,
+        }],
+        file_selection: FileSelection::RoundRobin,
+        pattern: Pattern {
+            mix,
+            order: Order::Random { distribution: Distribution::Uniform, each_block_once: true },
+            read_sizes: BlockSizes::Fixed(4096),
+            write_sizes: BlockSizes::Fixed(4096),
+            trim_sizes: BlockSizes::Fixed(4096),
+        },
+        queue: Queue { depth: 1, submit_batch: None, complete_min: 1, complete_max: 0 },
+        limits: Limits {
+            io_bytes: size_bytes,
+            loops: 1,
+            io_count: None,
+            runtime_ns: None,
+            is_time_based: false,
+            ramp_ns: 0,
+            start_delay_ns: 0,
+        },
+        direct: DirectPolicy::Require,
+        sync: SyncMode::None,
+        write_flags: WriteFlags::default(),
+        flush: Flush::default(),
+        pace: None,
+        think: None,
+        content: Content { kind: ContentKind::Random, compressible_percent: 0, duplicate_percent: 0, refill: false },
+        verify: None,
+        uring: UringOptions { registered_buffers: false, registered_files: false, sqpoll: false, iopoll: false },
+        simulated: None,
+        cpus: Vec::new(),
+        nice: None,
+        invalidate: false,
+        seed: 1,
+        buffer_alignment_bytes: 4096,
+        continue_on_error: false,
+        values: Vec::new(),
+    }
+}
+
+pub fn reads(size_bytes: u64) -> JobPlan {
+    job("/data/file", OpMix::Only(OpKind::Read), size_bytes)
+}
+
+pub fn writes(size_bytes: u64) -> JobPlan {
+    job("/data/file", OpMix::Only(OpKind::Write), size_bytes)
+}
+
+pub fn op(op: OpKind, io_count: u64, byte_count: u64, latency_ns: u64) -> OpRecord {
+    let mut total = Histogram::new();
+    total.record_many(latency_ns, io_count);
+    let empty = Histogram::new;
+    let latency = LatencySet { submission: empty(), completion: total.clone(), total, from_intended: empty() };
+    OpRecord { op, io_count, byte_count, short_count: 0, error_count: 0, latency }
+}
+
+pub fn record(ops: Vec<OpRecord>) -> JobRecord {
+    JobRecord {
+        name: "job".to_owned(),
+        ops,
+        series: Vec::new(),
+        elapsed_ns: SECOND_NS,
+        achieved_depth: None,
+        pacing_lateness: Histogram::new(),
+        backlog_count: 0,
+        failures: Vec::new(),
+        verify_failures: Vec::new(),
+        verified_block_count: 0,
+        verify_failure_count: 0,
+        engine_notes: Vec::new(),
+    }
+}
+
+/// A file on ext4 on a virtio disk with a volatile cache and no FUA.
+pub fn target() -> TargetFacts {
+    let known = |bytes| Fact::known(bytes, "reported by statx");
+    TargetFacts {
+        path: "/data".to_owned(),
+        kind: TargetKind::Directory,
+        size_bytes: Fact::unknown("a directory"),
+        filesystem: Some(FilesystemFacts {
+            kind: "ext4".to_owned(),
+            mount_point: "/data".to_owned(),
+            source: "/dev/vda".to_owned(),
+            options: "rw,relatime".to_owned(),
+            size_bytes: Fact::known(1 << 40, "statvfs"),
+            available_bytes: Fact::known(1 << 39, "statvfs"),
+            block_bytes: Fact::known(4096, "statvfs"),
+        }),
+        stack: vec![layer("file", "/data/file", 0), layer("filesystem", "ext4 on /data", 1), layer("disk", "vda", 2)],
+        disks: vec![disk("vda", "virtio")],
+        direct: DirectFacts {
+            support: DirectSupport::Direct,
+            reason: "statx reports it".to_owned(),
+            memory_alignment_bytes: known(512),
+            write_alignment_bytes: known(512),
+            read_alignment_bytes: known(512),
+        },
+    }
+}
+
+pub fn layer(kind: &str, name: &str, depth: u32) -> Layer {
+    Layer { kind: kind.to_owned(), name: name.to_owned(), source: String::new(), depth }
+}
+
+pub fn disk(name: &str, transport: &str) -> DiskFacts {
+    fn none<T>() -> Fact<T> {
+        Fact::unknown("made by hand")
+    }
+    DiskFacts {
+        name: name.to_owned(),
+        device_number: (254, 0),
+        model: none(),
+        serial: none(),
+        transport: Fact::known(transport.to_owned(), "by hand"),
+        size_bytes: none(),
+        logical_sector_bytes: Fact::known(512, "by hand"),
+        physical_sector_bytes: none(),
+        is_rotational: none(),
+        scheduler: none(),
+        write_cache: Fact::known("write back".to_owned(), "by hand"),
+        has_fua: Fact::known(false, "by hand"),
+        request_count: none(),
+        max_request_bytes: none(),
+        read_ahead_bytes: none(),
+        counts_io: Fact::known(true, "by hand"),
+    }
+}
+
+/// What vda counted in a second, after an idle baseline of a quarter of a second.
+pub fn delta(measured: DeviceCounters) -> DeviceDelta {
+    DeviceDelta {
+        disk: "vda".to_owned(),
+        baseline: DeviceCounters { flush_count: Some(0), ..DeviceCounters::default() },
+        baseline_ns: SECOND_NS / 4,
+        measured,
+        measured_ns: SECOND_NS,
+    }
+}
+
+pub fn counted(read_bytes: u64, write_bytes: u64, flushes: u64) -> DeviceCounters {
+    DeviceCounters {
+        read_count: read_bytes / 4096,
+        read_bytes,
+        write_count: write_bytes / 4096 + flushes,
+        write_bytes,
+        flush_count: Some(flushes),
+        ..DeviceCounters::default()
+    }
+}
+
+pub fn residency(cached_bytes: u64, dirty_bytes: u64, region_bytes: u64) -> Option<Residency> {
+    Some(Residency {
+        cached_pages: cached_bytes / 4096,
+        dirty_pages: Some(dirty_bytes / 4096),
+        region_pages: region_bytes / 4096,
+        page_bytes: 4096,
+        source: "cachestat".to_owned(),
+    })
+}
+
+pub fn ruler() -> Ruler {
+    Ruler {
+        clock: "tsc".to_owned(),
+        clock_cost_ns: 12.0,
+        clock_resolution_ns: 1.0,
+        null_cpu_ns_per_io: 60.0,
+        null_latency_ns_p50: 20,
+    }
+}
+
+/// Everything that a phase's facts are borrowed from. [`Phase::honest_reads`] and its like are
+/// phases that no check objects to; a test changes what its lie changes.
+#[derive(Clone)]
+pub struct Phase {
+    pub targets: Vec<TargetFacts>,
+    pub jobs: Vec<JobPlan>,
+    pub records: Vec<JobRecord>,
+    pub observation: Observation,
+    pub cpu: CpuTime,
+    pub worker_cpu: CpuTime,
+    pub environment: Environment,
+    pub elapsed_ns: u64,
+}
+
+impl Phase {
+    /// 400 MiB read at random with direct I/O in a second.
+    pub fn honest_reads() -> Self {
+        let bytes = 400 * MIB;
+        let mut phase = Self::new(reads(1024 * MIB), record(vec![op(OpKind::Read, bytes / 4096, bytes, 90_000)]));
+        phase.observation.devices = vec![delta(counted(bytes, 0, 0))];
+        phase.observation.process_read_bytes = Some(bytes);
+        phase
+    }
+
+    /// 400 MiB written at random with direct I/O in a second, no sync.
+    pub fn honest_writes() -> Self {
+        let bytes = 400 * MIB;
+        let mut phase = Self::new(writes(1024 * MIB), record(vec![op(OpKind::Write, bytes / 4096, bytes, 90_000)]));
+        phase.observation.devices = vec![delta(counted(0, bytes, 0))];
+        phase
+    }
+
+    /// 1,000 appends of 4 KiB through the page cache, each with an fdatasync.
+    pub fn honest_log() -> Self {
+        let bytes = 1000 * 4096;
+        let ops = vec![op(OpKind::Write, 1000, bytes, 2_000), op(OpKind::Sync, 1000, 0, 150_000)];
+        let mut phase = Self::new(writes(64 * MIB), record(ops));
+        phase.jobs[0].direct = DirectPolicy::Off;
+        phase.jobs[0].flush.fdatasync_every = 1;
+        phase.jobs[0].files[0].prepare = Prepare::CreateEmpty;
+        // Measured on ext4 without a journal: 3,872 writes, 11,488 KiB, 1,000 flushes.
+        phase.observation.devices = vec![delta(counted(0, 11_488 * 1024, 1000))];
+        phase.observation.residency = vec![("/data/file".to_owned(), residency(0, 0, 0), residency(bytes, 0, bytes))];
+        phase
+    }
+
+    fn new(job: JobPlan, record: JobRecord) -> Self {
+        let region = job.files[0].size_bytes;
+        let path = job.files[0].path.clone();
+        let map = trueio_evidence::FileMap {
+            path: path.clone(),
+            region_bytes: region,
+            stored_bytes: region,
+            unwritten_bytes: 0,
+            hole_bytes: 0,
+            encoded_bytes: 0,
+            extent_count: 3,
+            is_complete: true,
+            source: "FIEMAP",
+        };
+        let observation = Observation {
+            residency: vec![(path, residency(0, 0, region), residency(0, 0, region))],
+            maps: vec![map],
+            steal_share: Some(0.001),
+            ..Observation::default()
+        };
+        let mut environment = environment(&System::live());
+        environment.memory_bytes = Fact::known(16 << 30, "by hand");
+        environment.cpu.usable_count = 4;
+        let cpu = CpuTime { user_ns: SECOND_NS / 20, system_ns: SECOND_NS / 10 };
+        Self {
+            targets: vec![target()],
+            jobs: vec![job],
+            records: vec![record],
+            observation,
+            cpu,
+            worker_cpu: cpu,
+            environment,
+            elapsed_ns: SECOND_NS,
+        }
+    }
+
+    pub fn judge(&self) -> Judgement {
+        let ruler = ruler();
+        let facts = PhaseFacts {
+            targets: &self.targets,
+            jobs: &self.jobs,
+            records: &self.records,
+            observation: &self.observation,
+            elapsed_ns: self.elapsed_ns,
+            cpu: self.cpu,
+            worker_cpu: self.worker_cpu,
+            ruler: Some(&ruler),
+            environment: Some(&self.environment),
+        };
+        let (verdict, level, checks) = judge(&facts);
+        Judgement { verdict, level, checks }
+    }
+}
+
+/// What `judge` returned.
+pub struct Judgement {
+    pub verdict: Verdict,
+    pub level: EvidenceLevel,
+    pub checks: Vec<Check>,
+}
+
+impl Judgement {
+    pub fn check(&self, name: &str) -> &Check {
+        self.checks.iter().find(|check| check.name == name).unwrap_or_else(|| panic!("no check `{name}`"))
+    }
+
+    /// Names of the checks that object, with their outcomes.
+    pub fn objections(&self) -> Vec<(&str, CheckOutcome)> {
+        let objects = |outcome| matches!(outcome, CheckOutcome::Contradicted | CheckOutcome::Suspect);
+        self.checks
+            .iter()
+            .filter(|check| objects(check.outcome))
+            .map(|check| (check.name.as_str(), check.outcome))
+            .collect()
+    }
+
+    /// Everything, for a failed assertion.
+    pub fn report(&self) -> String {
+        let mut text = format!("{} at {}\n", self.verdict, self.level);
+        for check in &self.checks {
+            text += &format!(
+                "  {:20} {:?}: {} [{}; expected {}; found {}]\n",
+                check.name, check.outcome, check.sentence, check.witness, check.expected, check.found
+            );
+        }
+        text
+    }
+
+    #[track_caller]
+    pub fn assert(&self, name: &str, outcome: CheckOutcome, words: &str) {
+        let check = self.check(name);
+        assert!(
+            check.outcome == outcome && check.sentence.contains(words),
+            "`{name}` was to be {outcome:?} with `{words}`:\n{}",
+            self.report()
+        );
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// A phase that really runs
+// ---------------------------------------------------------------------------------------------
+
+/// Tests that look at the disks' counters run one at a time.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A new folder on the filesystem of the build directory.
+pub fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder in the build directory")
+}
+
+/// A file of random content, on the disk and out of the page cache.
+pub fn stored_file(path: &Path, size_bytes: u64) -> File {
+    let mut file = File::create_new(path).expect("a new file");
+    let mut block = vec![0u8; MIB as usize];
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for _ in 0..size_bytes / MIB {
+        for word in block.chunks_exact_mut(8) {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            word.copy_from_slice(&state.to_le_bytes());
+        }
+        std::io::Write::write_all(&mut file, &block).expect("space for a small file");
+    }
+    file.sync_all().expect("fsync");
+    trueio_direct::evict(&file, 0, 0).expect("fadvise");
+    file
+}
+
+pub fn open(path: &Path, flags: i32) -> File {
+    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).expect("a file")
+}
+
+/// The results of calls made by hand, counted as an engine counts them.
+#[derive(Default)]
+pub struct Calls {
+    pub reads: Option<OpRecord>,
+    pub writes: Option<OpRecord>,
+    pub syncs: Option<OpRecord>,
+    pub failures: Vec<IoFailure>,
+}
+
+impl Calls {
+    /// One `pread` or `pwrite` of `length` bytes at `offset` from `address`.
+    ///
+    /// `address` points to `length` bytes that may be read and written.
+    pub fn transfer(&mut self, kind: OpKind, file: &File, path: &Path, address: *mut u8, length: usize, offset: u64) {
+        let at = Instant::now();
+        // SAFETY: callers hand over the address of a buffer of at least `length` bytes, which
+        // outlives this blocking call.
+        let returned = unsafe {
+            match kind {
+                OpKind::Read => libc::pread(file.as_raw_fd(), address.cast(), length, offset as libc::off_t),
+                _ => libc::pwrite(file.as_raw_fd(), address.cast(), length, offset as libc::off_t),
+            }
+        };
+        let error = std::io::Error::last_os_error();
+        let slot = if kind == OpKind::Read { &mut self.reads } else { &mut self.writes };
+        let record = slot.get_or_insert_with(|| op(kind, 0, 0, 0));
+        if returned == length as isize {
+            record.io_count += 1;
+            record.byte_count += length as u64;
+            record.latency.total.record(at.elapsed().as_nanos() as u64);
+            return;
+        }
+        record.error_count += 1;
+        match self.failures.first_mut() {
+            Some(first) => first.count += 1,
+            None => self.failures.push(IoFailure {
+                op: kind,
+                errno: error.raw_os_error().unwrap_or(0),
+                path: path.display().to_string(),
+                offset,
+                length: length as u64,
+                address: address as u64,
+                returned: returned.max(0) as u64,
+                count: 1,
+                explanation: String::new(),
+            }),
+        }
+    }
+
+    /// `count` transfers of 4 KiB, one after another, from an aligned buffer.
+    pub fn blocks(&mut self, kind: OpKind, file: &File, path: &Path, count: u64) {
+        let mut buffer = AlignedBuffer::new(4096, 4096).expect("a page");
+        for block in 0..count {
+            self.transfer(kind, file, path, buffer.as_mut_ptr(), 4096, block * 4096);
+        }
+    }
+
+    pub fn fdatasync(&mut self, file: &File) {
+        let at = Instant::now();
+        file.sync_data().expect("fdatasync");
+        let record = self.syncs.get_or_insert_with(|| op(OpKind::Sync, 0, 0, 0));
+        record.io_count += 1;
+        record.latency.total.record(at.elapsed().as_nanos() as u64);
+    }
+}
+
+/// Runs `io` as the phase `job` on this machine and judges it.
+pub fn stage(job: JobPlan, io: impl FnOnce(&mut Calls)) -> Judgement {
+    let system = System::live();
+    let targets: Vec<TargetFacts> = job
+        .files
+        .iter()
+        .map(|file| target_facts(&system, Path::new(&file.path)).expect("facts of the staged file"))
+        .collect();
+    let mut watch = Watch::new(&system, &targets, &job.files);
+    watch.baseline(Duration::from_millis(150));
+    let mut calls = Calls::default();
+    watch.before();
+    let at = Instant::now();
+    io(&mut calls);
+    let elapsed_ns = at.elapsed().as_nanos() as u64;
+    let mut observation = watch.after();
+    assert!(observation.cost_ns < 50_000_000, "watching took {} ns", observation.cost_ns);
+    // Whether the hypervisor is fair is not what is tested here.
+    observation.steal_share = None;
+    let mut record = record([calls.reads, calls.writes, calls.syncs].into_iter().flatten().collect());
+    record.failures = calls.failures;
+    // The calls are made by hand, so nobody accounts for their CPU; half a core is unsuspicious.
+    let cpu = CpuTime { user_ns: elapsed_ns / 4, system_ns: elapsed_ns / 4 };
+    let phase = Phase {
+        targets,
+        jobs: vec![job],
+        records: vec![record],
+        observation,
+        cpu,
+        worker_cpu: cpu,
+        environment: environment(&system),
+        elapsed_ns,
+    };
+    phase.judge()
+}
+
+// ---------------------------------------------------------------------------------------------
+// Places
+// ---------------------------------------------------------------------------------------------
+
+fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    } else {
+        Err(format!("{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+    }
+}
+
+/// A loop device over a new sparse file; detached on drop.
+pub struct Loop {
+    pub device: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Loop {
+    /// With direct I/O to its file, or without.
+    pub fn new(folder: tempfile::TempDir, size_bytes: u64, direct: bool) -> Result<Self, String> {
+        let image = folder.path().join("image");
+        File::create_new(&image).and_then(|file| file.set_len(size_bytes)).map_err(|error| error.to_string())?;
+        let direct = if direct { "--direct-io=on" } else { "--direct-io=off" };
+        let device = run("losetup", &["--find", "--show", direct, image.to_str().expect("a plain name")])?;
+        Ok(Self { device: device.into(), _folder: folder })
+    }
+
+    fn name(&self) -> &str {
+        self.device.to_str().expect("a plain name")
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        if let Err(error) = run("losetup", &["--detach", self.name()]) {
+            println!("left behind: {error}");
+        }
+    }
+}
+
+/// A new filesystem on a new loop device; unmounted and detached on drop, in this order.
+pub struct Mount {
+    folder: tempfile::TempDir,
+    _below: Loop,
+}
+
+impl Mount {
+    pub fn new(kind: &str, below: Loop, options: &str) -> Result<Self, String> {
+        let quiet: &[&str] =
+            if kind == "ext4" { &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"] } else { &["-q", "-f"] };
+        run(&format!("mkfs.{kind}"), &[quiet, &[below.name()]].concat())?;
+        let folder = folder();
+        let path = folder.path().to_str().expect("a plain name").to_owned();
+        let options = if options.is_empty() { "noatime" } else { options };
+        run("mount", &["-t", kind, "-o", options, below.name(), &path])?;
+        Ok(Self { folder, _below: below })
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if let Err(error) = run("umount", &[self.folder.path().to_str().expect("a plain name")]) {
+            println!("left behind: {error}");
+        }
+    }
+}
+
+/// A filesystem on a loop device with direct I/O on the build directory's disk, or the skip said.
+pub fn mounted(kind: &str, options: &str) -> Option<Mount> {
+    let size = if kind == "btrfs" { 256 * MIB } else { 128 * MIB };
+    match Loop::new(folder(), size, true) {
+        Err(why) => {
+            skip("loop", &why);
+            None
+        }
+        Ok(below) => match Mount::new(kind, below, options) {
+            Err(why) => {
+                skip(kind, &why);
+                None
+            }
+            Ok(mount) => Some(mount),
+        },
+    }
+}
