@@ -655,9 +655,9 @@ fn plan_verify(
     // Files drawn at random do not end their passes together.
     let has_uneven_passes = files.len() > 1 && values.choice("file_service_type") == Some("random");
     let has_passes = limits.is_time_based || issued > blocks || has_uneven_passes;
-    // At the seam of two passes a block may be the last of one and among the first of the next. In
-    // order, that takes fewer blocks than are in flight; at random it can always happen.
-    if depth > 1 && has_passes && (ops.is_random || depth >= blocks) {
+    // At the seam of two passes a block may be the last of one and among the first of the next; in
+    // order too, if one I/O is stuck while the others go round.
+    if depth > 1 && has_passes {
         return refuse(
             "from one pass to the next, two writes of a block may be in flight at once".into(),
             "use `iodepth = 1`, or one pass: no `time_based`, `loops = 1`, `io_size` no more than `size`",
