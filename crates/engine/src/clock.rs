@@ -24,6 +24,10 @@ const CALIBRATION_NS: u64 = 2_000_000;
 ///
 /// `now` counts ticks from an arbitrary origin; only differences mean something.
 pub trait Clock {
+    /// Before a moment that it waits for, a worker polls for this long instead of sleeping: timers
+    /// are late, by the timer slack (50 µs by default) and the time it takes to be scheduled.
+    const POLL_NS: u64 = 60_000;
+
     /// The present, in ticks.
     fn now(&self) -> u64;
     /// The present, after every load and store before it is done. Needed where the I/O is a memory
@@ -200,6 +204,9 @@ impl VirtualClock {
 }
 
 impl Clock for VirtualClock {
+    /// Virtual time is never late, and does not pass while somebody polls.
+    const POLL_NS: u64 = 0;
+
     fn now(&self) -> u64 {
         self.now.get()
     }

@@ -57,6 +57,14 @@ fn digest(block: &[u8], kind: Checksum) -> u64 {
     }
 }
 
+/// The checksum's number in the header.
+fn kind_number(checksum: Checksum) -> u32 {
+    match checksum {
+        Checksum::Crc32c => 1,
+        Checksum::Xxhash => 2,
+    }
+}
+
 impl BlockHeader {
     /// Writes the header, and the checksum over what the block holds, into `block`.
     ///
@@ -69,11 +77,7 @@ impl BlockHeader {
         block[16..24].copy_from_slice(&self.offset.to_le_bytes());
         block[24..32].copy_from_slice(&self.sequence.to_le_bytes());
         block[32..36].copy_from_slice(&self.length.to_le_bytes());
-        let kind: u32 = match self.checksum {
-            Checksum::Crc32c => 1,
-            Checksum::Xxhash => 2,
-        };
-        block[36..40].copy_from_slice(&kind.to_le_bytes());
+        block[36..40].copy_from_slice(&kind_number(self.checksum).to_le_bytes());
         let sum = digest(block, self.checksum);
         block[40..48].copy_from_slice(&sum.to_le_bytes());
     }
@@ -118,6 +122,13 @@ impl BlockHeader {
         if length != self.length {
             return Err((format!("a block of {} bytes", self.length), format!("a header that says {length} bytes")));
         }
+        let kind = word(block, 36) as u32;
+        if kind != kind_number(self.checksum) {
+            return Err((
+                format!("a checksum of kind {} ({:?})", kind_number(self.checksum), self.checksum),
+                format!("kind {kind}: the block was written with another `verify`"),
+            ));
+        }
         let (stored, computed) = (word(block, 40), digest(block, self.checksum));
         if stored != computed {
             return Err((
@@ -127,6 +138,11 @@ impl BlockHeader {
         }
         Ok(())
     }
+}
+
+/// True if the block begins with a header of `run`: it was written by that worker and can be compared.
+pub(crate) fn was_written_by(block: &[u8], run: u64) -> bool {
+    block[..8] == MAGIC && word(block, 8) == run
 }
 
 /// A failure as the record keeps it.
@@ -159,6 +175,9 @@ mod tests {
             assert_eq!(BlockHeader { sequence: 2, ..header }.compare(&block), Ok(()));
             assert!(BlockHeader { run: 8, ..header }.compare(&block).is_err());
             assert!(header.compare(&block[..512]).is_err());
+            let other = if kind == Checksum::Crc32c { Checksum::Xxhash } else { Checksum::Crc32c };
+            let foreign = BlockHeader { checksum: other, ..header };
+            assert!(foreign.compare(&block).unwrap_err().1.contains("another `verify`"));
         }
     }
 }

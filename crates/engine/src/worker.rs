@@ -20,10 +20,11 @@ use crate::engines::{
 };
 use crate::pace::Calendar;
 use crate::pattern::{Generator, mix64, worker_seed};
-use crate::recorder::{Progress, Recorder, WorkerReport};
+use crate::recorder::{Progress, Recorder, WorkerReport, slot_of};
 use crate::request::{REQUEST_BLOCK, Request};
 use crate::verify::{self, BlockHeader};
 use std::io;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
@@ -32,8 +33,6 @@ use trueio_model::{BlockSizes, CpuTime, EngineKind, IoFailure, JobPlan, OpKind, 
 
 /// Length of a series row and of a progress update.
 const INTERVAL_NS: u64 = 100_000_000;
-/// Before a paced I/O is due the worker polls for this long instead of sleeping: timers are late.
-const POLL_BEFORE_DUE_NS: u64 = 60_000;
 /// Failures of different kinds that are kept; every failure is counted.
 const FAILURES_MAX: usize = 16;
 /// The largest batch that a job which did not ask for one is given.
@@ -155,8 +154,8 @@ struct Slot {
     handed: u64,
     /// When it was due (paced jobs).
     due: u64,
-    /// When the slot became free (paced jobs).
-    freed: u64,
+    /// Since when a slot was free when it was handed over (paced jobs).
+    free_since: u64,
 }
 
 /// Runs one worker to its end, on the engine and clock that the plan names. Blocks until the
@@ -196,8 +195,11 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         OpMix::Only(OpKind::Trim | OpKind::Sync) => 4096,
         OpMix::ReadWrite { .. } => largest(&pattern.read_sizes).max(largest(&pattern.write_sizes)),
     };
-    let pool = BufferPool::new(plan.queue.depth as usize, size as usize, plan.buffer_alignment_bytes as usize)
-        .map_err(|e| format!("buffers for {} I/Os of {size} bytes: {}", plan.queue.depth, chain(&e)))?;
+    // Reads and writes of a mixed job have buffers of their own: a write would otherwise carry what
+    // the slot's last read brought.
+    let buffers = plan.queue.depth as usize * if matches!(pattern.mix, OpMix::ReadWrite { .. }) { 2 } else { 1 };
+    let pool = BufferPool::new(buffers, size as usize, plan.buffer_alignment_bytes as usize)
+        .map_err(|e| format!("{buffers} buffers of {size} bytes: {}", chain(&e)))?;
     let setup = EngineSetup {
         files: context.files,
         depth: plan.queue.depth,
@@ -281,9 +283,14 @@ pub struct Worker<'a, E, C> {
     context: &'a WorkerContext<'a>,
     engine: E,
     clock: C,
-    pool: BufferPool,
+    /// Freed by hand, when nothing is in flight any more. If the worker fails or panics before, the
+    /// kernel may still write to these buffers after the engine is closed (a closed io_uring ends its
+    /// I/Os in the background): the memory is then given up rather than given to somebody else.
+    pool: ManuallyDrop<BufferPool>,
     generator: Generator,
     content: ContentSource,
+    /// The first of the pool's buffers that writes use: slot `i` writes from this one plus `i`.
+    write_buffers_from: usize,
     writes_need_data: bool,
     has_work_per_io: bool,
     calendar: Option<Calendar>,
@@ -306,7 +313,11 @@ pub struct Worker<'a, E, C> {
     /// The due time of the request at `block_at`, once the calendar was asked for it.
     pending_due: Option<u64>,
     thought_at: u64,
+    /// A pause begins as soon as nothing is in flight.
+    is_pausing: bool,
     not_before: u64,
+    /// Since when at least one slot is free and may be used.
+    free_since: u64,
     started: u64,
     measured_from: u64,
     row_from: u64,
@@ -314,7 +325,11 @@ pub struct Worker<'a, E, C> {
     next_event: u64,
     is_ramping: bool,
     is_done: bool,
+    /// The generator has no more: every I/O of the job was issued.
+    is_exhausted: bool,
     was_stopped: bool,
+    /// When the deadline or the request to stop ended the job; 0 if its limits did.
+    ended: u64,
     submit_ns: u64,
     submit_count: u64,
     cpu_from: CpuTime,
@@ -336,15 +351,17 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             OpMix::Only(op) => (vec![op], Some(op)),
             OpMix::ReadWrite { .. } => (vec![OpKind::Read, OpKind::Write], None),
         };
+        // A pool that is twice as large as the queue keeps reads and writes apart.
+        let write_buffers_from = pool.count() - depth;
         if ops.contains(&OpKind::Write) {
-            (0..depth).for_each(|i| content.fill_initial(pool.slice_mut(i)));
+            (write_buffers_from..pool.count()).for_each(|i| content.fill_initial(pool.slice_mut(i)));
         }
         if plan.flush.fsync_every > 0 || plan.flush.fdatasync_every > 0 || plan.flush.end_fsync {
             ops.push(OpKind::Sync);
         }
         let is_batch_adapted = plan.queue.submit_batch.is_none();
         let batch = plan.queue.submit_batch.unwrap_or(1).clamp(1, plan.queue.depth) as usize;
-        let slot = Slot { request: Request::NONE, issued: 0, handed: 0, due: 0, freed: 0 };
+        let slot = Slot { request: Request::NONE, issued: 0, handed: 0, due: 0, free_since: 0 };
         let complete_max = match plan.queue.complete_max {
             0 => depth,
             most => (most as usize).min(depth),
@@ -353,9 +370,10 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             context,
             engine,
             clock,
-            pool,
+            pool: ManuallyDrop::new(pool),
             generator: Generator::new(plan, context.worker),
             content,
+            write_buffers_from,
             writes_need_data: E::KIND.touches_files() || plan.content.refill,
             has_work_per_io: plan.pace.is_some() || plan.verify.is_some(),
             calendar: Calendar::new(plan, context.worker),
@@ -375,7 +393,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             issued: 0,
             pending_due: None,
             thought_at: 0,
+            is_pausing: false,
             not_before: 0,
+            free_since: 0,
             started: 0,
             measured_from: 0,
             row_from: 0,
@@ -383,7 +403,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             next_event: 0,
             is_ramping: false,
             is_done: false,
+            is_exhausted: false,
             was_stopped: false,
+            ended: 0,
             submit_ns: 0,
             submit_count: 0,
             cpu_from: CpuTime::default(),
@@ -412,7 +434,11 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let limits = &self.context.plan.limits;
         self.started = self.clock.now();
         if limits.start_delay_ns > 0 {
-            self.started = self.clock.wait_until(self.started + self.clock.to_ticks(limits.start_delay_ns));
+            let until = self.started + self.clock.to_ticks(limits.start_delay_ns);
+            while self.started < until && !self.context.stop.load(Relaxed) {
+                let look_up = self.started + self.clock.to_ticks(INTERVAL_NS / 2);
+                self.started = self.clock.wait_until(until.min(look_up));
+            }
         }
         self.not_before = self.started;
         self.measured_from = self.started + self.clock.to_ticks(limits.ramp_ns);
@@ -434,11 +460,13 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     /// The loop itself. `last` becomes the moment of the last completion.
     fn issue_all(&mut self, last: &mut u64) -> Result<(), EngineError> {
         let is_timed = self.calendar.is_some() || self.context.plan.think.is_some();
-        let complete_min = self.context.plan.queue.complete_min.max(1) as usize;
+        let is_serial = self.context.plan.verify.is_some() && self.slots.len() > 1 && self.writes();
+        let complete_min = (self.context.plan.queue.complete_min.max(1) as usize).min(self.completions.len());
         loop {
-            if self.context.stop.load(Relaxed) {
+            if self.context.stop.load(Relaxed) && !self.is_done {
                 self.is_done = true;
                 self.was_stopped = true;
+                self.ended = self.clock.now();
             }
             let mut queued = 0;
             let mut wait = if self.is_done { Wait::Everything } else { Wait::No };
@@ -449,6 +477,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                         self.block_at = 0;
                         if self.block_end == 0 {
                             self.is_done = true;
+                            self.is_exhausted = true;
                             wait = Wait::Everything;
                             break;
                         }
@@ -467,7 +496,18 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                         }
                         continue;
                     }
+                    if is_serial && self.overlaps_in_flight(&request) {
+                        wait = Wait::Everything;
+                        break;
+                    }
                     if is_timed {
+                        if self.is_pausing {
+                            if queued > 0 || self.in_flight() > 0 {
+                                wait = Wait::Everything;
+                                break;
+                            }
+                            self.begin_pause(*last);
+                        }
                         let due = self.due(&request);
                         if due > self.clock.now() {
                             wait = Wait::Until(due);
@@ -478,11 +518,14 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                     self.issued += 1;
                     self.free_count -= 1;
                     let slot = self.free[self.free_count];
-                    let buffer = self.pool.buffer_ptr(slot as usize);
-                    if request.op == OpKind::Write && self.writes_need_data {
-                        self.fill(slot, &request);
+                    let mut index = slot as usize;
+                    if request.op == OpKind::Write {
+                        index += self.write_buffers_from;
+                        if self.writes_need_data {
+                            self.fill(index, &request);
+                        }
                     }
-                    self.engine.queue(slot, &request, buffer);
+                    self.engine.queue(slot, &request, self.pool.buffer_ptr(index));
                     self.slots[slot as usize].request = request;
                     if is_timed {
                         self.note_timing(slot);
@@ -518,10 +561,17 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                             self.wait_idle(due);
                             continue;
                         }
-                        if left_ns > POLL_BEFORE_DUE_NS { (1, Some(left_ns - POLL_BEFORE_DUE_NS)) } else { (0, None) }
+                        if left_ns > C::POLL_NS { (1, Some(left_ns - C::POLL_NS)) } else { (0, None) }
                     }
                     Wait::No if self.free_count == 0 => (complete_min.min(in_flight), None),
-                    Wait::No => continue,
+                    Wait::No => {
+                        // The queue is not full yet: the next submission. Filling a deep one may take
+                        // longer than a row, and end behind the deadline.
+                        if now >= self.next_event {
+                            self.handle_events(now);
+                        }
+                        continue;
+                    }
                 };
                 count = self.engine.reap(min, timeout_ns, &mut self.completions)?;
                 now = self.clock.now();
@@ -541,6 +591,10 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     /// Neighbours that were handed over together have the same latency and are counted in one go.
     #[inline(always)]
     fn complete(&mut self, count: usize, now: u64) {
+        if self.has_work_per_io && self.free_count == 0 {
+            // The queue was full until now: whatever was due meanwhile waited for the device.
+            self.free_since = now;
+        }
         let mut run = Run { op: OpKind::Read, issued: 0, handed: 0, io_count: 0, byte_count: 0 };
         for i in 0..count {
             let completion = self.completions[i];
@@ -584,7 +638,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     fn after_one(&mut self, index: u32, now: u64) {
         let slot = self.slots[index as usize];
         if self.calendar.is_some() {
-            self.record_paced(&slot, index, now);
+            self.record_paced(&slot, now);
         }
         if slot.request.op == OpKind::Read && self.context.plan.verify.is_some() {
             self.compare(index, &slot.request, 0, 0);
@@ -614,11 +668,11 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         }
     }
 
-    /// Makes a write's buffer ready.
+    /// Makes a write's buffer, the pool's number `index`, ready.
     #[inline]
-    fn fill(&mut self, slot: u32, request: &Request) {
+    fn fill(&mut self, index: usize, request: &Request) {
         self.write_sequence += 1;
-        let buffer = &mut self.pool.slice_mut(slot as usize)[..request.length as usize];
+        let buffer = &mut self.pool.slice_mut(index)[..request.length as usize];
         self.content.prepare(buffer, request.offset, self.write_sequence);
         if let Some(verify) = self.context.plan.verify {
             let header = BlockHeader {
@@ -646,17 +700,50 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         due.max(self.not_before)
     }
 
-    /// Notes when a timed I/O was due, and begins a pause where one is due.
+    /// Notes when a timed I/O was due, and that a pause comes next where one is due.
     fn note_timing(&mut self, slot: u32) {
         if let Some(due) = self.pending_due.take() {
-            self.slots[slot as usize].due = due;
+            let slot = &mut self.slots[slot as usize];
+            slot.due = due;
+            slot.free_since = self.free_since;
         }
         if let Some(think) = self.context.plan.think
             && self.issued - self.thought_at >= think.every
         {
             self.thought_at = self.issued;
-            self.not_before = self.clock.now() + self.clock.to_ticks(think.time_ns);
+            self.is_pausing = true;
         }
+    }
+
+    /// A pause begins when everything before it has ended, at `last`: what an application does
+    /// between two I/Os takes its time after the first has answered.
+    #[cold]
+    fn begin_pause(&mut self, last: u64) {
+        self.is_pausing = false;
+        self.not_before = last + self.clock.to_ticks(self.context.plan.think.map_or(0, |think| think.time_ns));
+        self.free_since = self.free_since.max(self.not_before);
+    }
+
+    /// True if the job writes.
+    fn writes(&self) -> bool {
+        self.recorder.ops[slot_of(OpKind::Write)].is_some()
+    }
+
+    /// Verified jobs: true if the request touches what an I/O in flight touches. Which of two writes
+    /// to one block is carried out last, and what a read beside a write sees, nobody promises: the later
+    /// request waits. (It happens where one pass over the region ends and the next begins.)
+    #[cold]
+    fn overlaps_in_flight(&self, request: &Request) -> bool {
+        let is_free = |slot: u32| self.free[..self.free_count].contains(&slot);
+        let end = request.offset + u64::from(request.length);
+        self.slots.iter().zip(0..).any(|(slot, index)| {
+            let other = &slot.request;
+            (request.op == OpKind::Write || other.op == OpKind::Write)
+                && other.file == request.file
+                && other.offset < end
+                && request.offset < other.offset + u64::from(other.length)
+                && !is_free(index)
+        })
     }
 
     /// Nothing is in flight and nothing is due: sleeps, looking up for the deadline, the next row
@@ -672,15 +759,14 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
 
     /// Latency from the due moment, and how late the hand-over was although a slot was free.
     #[cold]
-    fn record_paced(&mut self, slot: &Slot, index: u32, now: u64) {
+    fn record_paced(&mut self, slot: &Slot, now: u64) {
         let from_due = self.clock.to_ns(now.saturating_sub(slot.due));
         self.recorder.op(slot.request.op).set.from_intended.record(from_due);
-        let could_begin = slot.due.max(slot.freed);
+        let could_begin = slot.due.max(slot.free_since);
         let late = self.clock.to_ns(slot.issued.saturating_sub(could_begin));
         if let Some(lateness) = &mut self.recorder.pacing_lateness {
             lateness.record(late);
         }
-        self.slots[index as usize].freed = now;
     }
 
     /// A sync call, with nothing in flight. Returns the moment it was done.
@@ -689,6 +775,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let before = self.clock.now();
         let result = self.engine.sync_file(request.file, request.data_only);
         let now = self.clock.now();
+        self.free_since = now;
         if now >= self.next_event {
             self.handle_events(now);
         }
@@ -732,8 +819,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 self.recorder.end_interval(end_ns, span_ns, self.context.progress);
                 self.row_from = end;
             }
-            if now >= self.deadline {
+            if now >= self.deadline && !self.is_done {
                 self.is_done = true;
+                self.ended = self.deadline;
             }
         }
         self.next_event = if self.is_ramping {
@@ -771,7 +859,8 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let request = slot.request;
         let total_ns = self.clock.to_ns(now.wrapping_sub(slot.issued));
         let recorder = self.recorder.op(request.op);
-        if completion.result >= 0 {
+        // A transfer of nothing (a read behind the file's end) has no latency worth counting.
+        if completion.result > 0 {
             recorder.io_count += 1;
             recorder.byte_count += completion.result as u64;
             recorder.short_count += 1;
@@ -779,11 +868,15 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             if !E::BLOCKS {
                 recorder.set.completion.record(total_ns);
             }
+            if self.calendar.is_some() {
+                self.record_paced(&slot, now);
+            }
         } else {
             recorder.error_count += 1;
         }
         let errno = (-completion.result).max(0) as i32;
-        let address = self.pool.buffer_ptr(completion.slot as usize) as u64;
+        let base = if request.op == OpKind::Write { self.write_buffers_from } else { 0 };
+        let address = self.pool.buffer_ptr(base + completion.slot as usize) as u64;
         self.note_failure(&request, errno, completion.result.max(0) as u64, address);
         if !self.context.plan.continue_on_error {
             self.is_done = true;
@@ -816,6 +909,10 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     fn compare(&mut self, slot: u32, request: &Request, run: u64, sequence: u64) {
         let Some(verify) = self.context.plan.verify else { return };
         let block = &self.pool.slice(slot as usize)[..request.length as usize];
+        // In a mixed job a block may be read before it is written; the pass at the end reads them all.
+        if sequence == 0 && self.single_op.is_none() && !verify::was_written_by(block, run_tag(self.context)) {
+            return;
+        }
         let header =
             BlockHeader { run, offset: request.offset, sequence, length: request.length, checksum: verify.checksum };
         self.verified_block_count += 1;
@@ -842,6 +939,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                     continue;
                 }
                 if self.context.stop.load(Relaxed) {
+                    self.was_stopped = true;
                     return Ok(());
                 }
                 sequence += 1;
@@ -864,13 +962,15 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
 
     fn finish(mut self, mut last: u64) -> WorkerReport {
         let plan = self.context.plan;
+        // A job that had nothing in flight at its end was measured until then all the same.
+        last = last.max(self.ended);
         if self.fatal.is_none() && plan.flush.end_fsync {
             for file in 0..self.context.files.len().max(1) {
                 let request = Request { op: OpKind::Sync, file: file as u16, ..Request::NONE };
                 last = self.sync_now(&request);
             }
         }
-        if !self.is_ramping && last > self.row_from {
+        if !self.is_ramping && last >= self.row_from {
             let end_ns = self.clock.to_ns(last - self.measured_from);
             let span_ns = self.clock.to_ns(last - self.row_from);
             self.recorder.end_interval(end_ns, span_ns, self.context.progress);
@@ -884,12 +984,14 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let cpu = thread_cpu();
         self.context.start.finished();
         let backlog_count = match &mut self.calendar {
-            Some(calendar) => {
-                let until = self.clock.to_ns(last.min(self.deadline).saturating_sub(self.started));
-                let size = plan.pattern.read_sizes.min_bytes().min(plan.pattern.write_sizes.min_bytes());
-                calendar.backlog(until, size.max(1) as u32) + u64::from(self.pending_due.is_some_and(|due| due < last))
+            // What comes after the job's last I/O was never due.
+            Some(calendar) if !self.is_exhausted => {
+                let until = last.min(self.deadline);
+                let taken = u64::from(self.pending_due.is_some_and(|due| due < until));
+                let until_ns = self.clock.to_ns(until.saturating_sub(self.started));
+                taken + calendar.backlog(until_ns, self.generator.mean_size_bytes())
             }
-            None => 0,
+            _ => 0,
         };
         let wrote = self.write_sequence > 0;
         let can_verify = self.fatal.is_none() && self.failures.is_empty() && !self.was_stopped;
@@ -903,13 +1005,11 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let elapsed_ns = if self.is_ramping { 0 } else { self.clock.to_ns(last.saturating_sub(self.measured_from)) };
         let engine_notes = self.engine.notes();
         let (ops, series, pacing_lateness) = self.recorder.finish(!E::BLOCKS);
-        // The engine goes first: it may hold registrations of the pool's memory. If it failed while
-        // I/Os were in flight, the kernel may still write to their buffers after the engine is closed:
-        // that memory is given up rather than given to somebody else.
+        // The engine goes first: it may hold registrations of the pool's memory.
         let has_lost_ios = self.slots.len() > self.free_count;
         drop(self.engine);
-        if has_lost_ios {
-            std::mem::forget(self.pool);
+        if !has_lost_ios {
+            ManuallyDrop::into_inner(self.pool);
         }
         WorkerReport {
             ops,

@@ -90,10 +90,13 @@ fn a_row_every_100_ms_holds_the_io_that_ended_in_it() {
     let report = job.run();
     assert_clean(&report, "rows");
     let counts: Vec<u64> = report.series.iter().map(|r| r.read_count).collect();
-    // A completion on the boundary belongs to the row that begins there.
-    assert_eq!(counts, [99, 100, 51, 0, 0, 50, 100, 100, 100, 100, 1][..counts.len()].to_vec());
+    // A completion on a boundary belongs to the row that begins there, the very last to the last row.
+    assert_eq!(counts, [99, 100, 51, 0, 0, 49, 100, 100, 100, 101]);
     assert_eq!(report.series[5].latency_ns_max, 301 * MS);
-    assert_eq!(report.series.iter().map(|r| r.end_ns).take(10).collect::<Vec<_>>(), (1..=10).map(|i| i * 100 * MS).collect::<Vec<_>>());
+    assert_eq!(
+        report.series.iter().map(|r| r.end_ns).take(10).collect::<Vec<_>>(),
+        (1..=10).map(|i| i * 100 * MS).collect::<Vec<_>>()
+    );
 }
 
 /// Goal: a stall is charged to every request that was due while it lasted.
@@ -116,7 +119,7 @@ fn pace_a_stall_is_charged_to_every_request_due_in_it() {
     assert!((910_100_000..=910_100_000 + 910_100_000 / 128).contains(&p99), "{p99}");
     // Timed from its submission, only the read in flight notices.
     assert_eq!(read.latency.total.sum_ns(), u128::from(1_000_100_000 + 9_999 * 100 * US));
-    assert_eq!(read.latency.total.value_at_rank(9_999), Some(100 * US));
+    assert!(read.latency.total.value_at_rank(9_999).unwrap() <= 100 * US + 100 * US / 128);
     assert_eq!(report.pacing_lateness.max_ns(), Some(0), "the worker was never late, the disk was");
     assert_eq!(report.backlog_count, 0);
     assert_eq!(report.elapsed_ns, 10 * S);

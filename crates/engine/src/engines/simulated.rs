@@ -66,7 +66,8 @@ impl Engine for SimulatedEngine {
     }
 
     fn submit(&mut self) -> Result<(), EngineError> {
-        for (slot, length) in std::mem::take(&mut self.noted) {
+        for i in 0..self.noted.len() {
+            let (slot, length) = self.noted[i];
             let Reverse(free) = self.channels.pop().expect("at least one channel");
             let done = self.served(free.max(self.clock.now()));
             self.channels.push(Reverse(done));
@@ -75,6 +76,7 @@ impl Engine for SimulatedEngine {
             self.in_flight.push(Reverse((done, self.issued, slot, result)));
             self.issued += 1;
         }
+        self.noted.clear();
         Ok(())
     }
 

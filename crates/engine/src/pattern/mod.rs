@@ -99,6 +99,20 @@ impl Sizes {
         }
     }
 
+    fn mean(&self) -> f64 {
+        match self {
+            Sizes::Fixed(bytes) => *bytes as f64,
+            Sizes::Range { step, count } => *step as f64 * (*count as f64 + 1.0) / 2.0,
+            Sizes::Weighted(pairs) => {
+                let weights = pairs.iter().scan(0, |before, &(sum, bytes)| {
+                    let weight = sum - std::mem::replace(before, sum);
+                    Some(weight as f64 * bytes as f64)
+                });
+                weights.sum::<f64>() / pairs[pairs.len() - 1].0 as f64
+            }
+        }
+    }
+
     fn each(&self) -> Vec<u64> {
         match self {
             Sizes::Fixed(bytes) => vec![*bytes],
@@ -204,6 +218,17 @@ impl Generator {
             left_loops: plan.limits.loops,
             left_ios: plan.limits.io_count.unwrap_or(u64::MAX),
             is_endless: plan.limits.is_time_based,
+        }
+    }
+
+    /// The mean size of an I/O, in bytes.
+    pub(crate) fn mean_size_bytes(&self) -> f64 {
+        match self.mix {
+            OpMix::Only(op) => self.sizes[op_index(op)].mean(),
+            OpMix::ReadWrite { read_percent } => {
+                let reads = f64::from(read_percent) / 100.0;
+                self.sizes[0].mean() * reads + self.sizes[1].mean() * (1.0 - reads)
+            }
         }
     }
 

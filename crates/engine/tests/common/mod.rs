@@ -2,7 +2,7 @@
 //!
 //! A [`Job`] is the smallest plan there is (4 KiB random reads over 1 MiB, each block once, one at
 //! a time); a test changes what it is about and runs it.
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -299,9 +299,10 @@ pub fn assert_consistent(report: &WorkerReport, name: &str) {
             _ => sums.2 += record.io_count,
         }
     }
-    let rows = report.series.iter().fold((0, 0, 0), |sum, row| {
-        (sum.0 + row.read_count, sum.1 + row.write_count, sum.2 + row.other_count)
-    });
+    let rows = report
+        .series
+        .iter()
+        .fold((0, 0, 0), |sum, row| (sum.0 + row.read_count, sum.1 + row.write_count, sum.2 + row.other_count));
     assert_eq!(rows, sums, "{name}: the rows are the totals");
     let bytes: u64 = report.series.iter().map(|row| row.read_bytes + row.write_bytes).sum();
     let all = report.ops.iter().filter(|r| matches!(r.op, OpKind::Read | OpKind::Write)).map(|r| r.byte_count);
