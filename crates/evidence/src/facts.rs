@@ -2,14 +2,14 @@
 
 use crate::watch::Observation;
 use trueio_model::{
-    Check, CheckOutcome, CpuTime, DeviceCounters, DirectPolicy, DirectSupport, DiskFacts, EngineKind, Environment,
-    FilePlan, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Ruler, SyncMode, TargetFacts, TargetKind,
+    Check, CheckOutcome, CpuTime, DeviceCounters, DeviceDelta, DirectPolicy, DirectSupport, DiskFacts, EngineKind,
+    Environment, FilePlan, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Ruler, SyncMode, TargetFacts, TargetKind,
 };
 
 /// A measured phase, as the checks see it.
 #[derive(Debug, Clone, Copy)]
 pub struct PhaseFacts<'a> {
-    /// The targets that the phase's files lie on.
+    /// The targets that the phase's files lie on; others of the run may be among them.
     pub targets: &'a [TargetFacts],
     /// The phase's jobs.
     pub jobs: &'a [JobPlan],
@@ -66,18 +66,33 @@ impl<'a> PhaseFacts<'a> {
         }
     }
 
-    /// The target that a file lies on: the one with the longest path that contains it, or the only
-    /// one there is.
+    /// The target that a file lies on: the one with the longest path that contains it, else one on
+    /// the same mount (a run keeps one of several that tell the same), else the only one there is.
     pub(crate) fn target_of(&self, path: &str) -> Option<&'a TargetFacts> {
-        let containing = self
-            .targets
-            .iter()
-            .filter(|target| std::path::Path::new(path).starts_with(&target.path))
-            .max_by_key(|target| target.path.len());
-        containing.or(match self.targets {
+        let path = std::path::Path::new(path);
+        let containing =
+            self.targets.iter().filter(|target| path.starts_with(&target.path)).max_by_key(|target| target.path.len());
+        let beside = || {
+            let mount = |target: &TargetFacts| Some(target.filesystem.as_ref()?.mount_point.clone());
+            let on_mount = |target: &&TargetFacts| mount(target).is_some_and(|mount| path.starts_with(mount));
+            self.targets.iter().filter(on_mount).max_by_key(|target| mount(target).map_or(0, |mount| mount.len()))
+        };
+        containing.or_else(beside).or(match self.targets {
             [only] => Some(only),
             _ => None,
         })
+    }
+
+    /// The targets of this phase's files, each once; all there are, if a file's is not known.
+    pub(crate) fn own_targets(&self) -> Vec<&'a TargetFacts> {
+        let mut own: Vec<&TargetFacts> = Vec::new();
+        for file in self.jobs.iter().filter(|job| job.engine.touches_files()).flat_map(|job| &job.files) {
+            let Some(target) = self.target_of(&file.path) else { return self.targets.iter().collect() };
+            if !own.iter().any(|known| std::ptr::eq(*known, target)) {
+                own.push(target);
+            }
+        }
+        own
     }
 
     /// How transfers to a file of a job claim to go.
@@ -101,7 +116,7 @@ impl<'a> PhaseFacts<'a> {
     /// The disks under the targets, each once.
     pub(crate) fn disks(&self) -> Vec<&'a DiskFacts> {
         let mut disks: Vec<&DiskFacts> = Vec::new();
-        for disk in self.targets.iter().flat_map(|target| &target.disks) {
+        for disk in self.own_targets().into_iter().flat_map(|target| &target.disks) {
             if !disks.iter().any(|known| known.name == disk.name) {
                 disks.push(disk);
             }
@@ -109,17 +124,23 @@ impl<'a> PhaseFacts<'a> {
         disks
     }
 
+    /// What the disks under this phase's files counted. A watch may have had an eye on others.
+    pub(crate) fn devices(&self) -> Vec<&'a DeviceDelta> {
+        let disks = self.disks();
+        let is_ours = |delta: &&DeviceDelta| disks.iter().any(|disk| disk.name == delta.disk);
+        self.observation.devices.iter().filter(is_ours).collect()
+    }
+
     /// `/sys/block/vda/stat`, of all the disks that were watched.
     pub(crate) fn counter_files(&self) -> String {
-        let files: Vec<String> =
-            self.observation.devices.iter().map(|delta| format!("/sys/block/{}/stat", delta.disk)).collect();
+        let files: Vec<String> = self.devices().iter().map(|delta| format!("/sys/block/{}/stat", delta.disk)).collect();
         files.join(", ")
     }
 
     /// What all the disks counted, and others' share of it as the idle baseline foretells it.
     pub(crate) fn counted(&self, value: impl Fn(&DeviceCounters) -> u64) -> Counted {
         let mut counted = Counted { raw: 0, foreign: 0 };
-        for delta in &self.observation.devices {
+        for delta in self.devices() {
             counted.raw += value(&delta.measured);
             if delta.baseline_ns > 0 {
                 let share = delta.measured_ns as f64 / delta.baseline_ns as f64;
@@ -134,8 +155,8 @@ impl<'a> PhaseFacts<'a> {
         let disks = self.disks();
         if disks.is_empty() {
             let ends: Vec<String> = self
-                .targets
-                .iter()
+                .own_targets()
+                .into_iter()
                 .filter_map(|target| target.stack.last())
                 .map(|layer| format!("{} {}", layer.kind, layer.name))
                 .collect();
@@ -145,7 +166,7 @@ impl<'a> PhaseFacts<'a> {
         if disks.iter().any(|disk| disk.counts_io.value == Some(false)) {
             return Some("The disk does not count its requests: queue/iostats is 0.".to_owned());
         }
-        if self.observation.devices.len() < disks.len() {
+        if self.devices().len() < disks.len() {
             return Some("The disks' counters could not be read.".to_owned());
         }
         None
@@ -154,7 +175,7 @@ impl<'a> PhaseFacts<'a> {
     /// True if something between file and disk may write more than it is given: RAID, copy on
     /// write, checksums, journals of data.
     pub(crate) fn amplifies(&self) -> bool {
-        self.targets.iter().any(|target| {
+        self.own_targets().into_iter().any(|target| {
             let stacked =
                 target.stack.iter().any(|layer| matches!(layer.kind.as_str(), "dm" | "md" | "bcache" | "stacked"));
             let plain = match &target.filesystem {

@@ -54,7 +54,7 @@ fn level(facts: &PhaseFacts<'_>, findings: &[Check]) -> EvidenceLevel {
             check.name == name && !matches!(check.outcome, CheckOutcome::NotSeen | CheckOutcome::NotApplicable)
         })
     };
-    let devices = &facts.observation.devices;
+    let devices = facts.devices();
     let has_baseline = !devices.is_empty() && devices.iter().all(|delta| delta.baseline_ns > 0);
     if !has_baseline || !saw(checks::block_layer_bytes::NAME) {
         return EvidenceLevel::E0;

@@ -633,3 +633,24 @@ fn a_mix_of_reads_and_writes_is_judged_by_its_worse_direction() {
     phase.observation.devices = vec![delta(counted(280 * MIB, 0, 0))];
     phase.judge().assert("block_layer_bytes", Contradicted, "written with direct I/O, the disk counted 0 B");
 }
+
+/// Goal: a run over two disks judges each phase by its own. Method: the same phase with a second
+/// target on tmpfs, a second disk that is busy, and a file beside the one that a target is known of.
+#[test]
+fn a_phase_is_judged_by_the_disks_under_its_own_files() {
+    let mut phase = Phase::honest_reads();
+    let mut other = target();
+    other.path = "/other".to_owned();
+    other.filesystem.as_mut().expect("a filesystem").mount_point = "/other".to_owned();
+    other.stack = vec![layer("filesystem", "tmpfs on /other", 0)];
+    other.disks = vec![disk("vdb", "zram")];
+    phase.targets.insert(0, other);
+    let mut busy = delta(counted(900 * MIB, 900 * MIB, 5));
+    "vdb".clone_into(&mut busy.disk);
+    busy.baseline = counted(100 * MIB, 100 * MIB, 5);
+    phase.observation.devices.push(busy);
+    phase.targets[1].path = "/data/another".to_owned();
+    let judgement = phase.judge();
+    assert_eq!(judgement.objections(), [], "{}", judgement.report());
+    assert_eq!(judgement.check("block_layer_bytes").witness, "/sys/block/vda/stat");
+}

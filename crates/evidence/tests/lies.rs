@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use support::*;
 use trueio_model::{CheckOutcome, DirectPolicy, EvidenceLevel, JobPlan, OpKind, OpMix, Prepare, Verdict};
 
-const SIZE: u64 = 16 * MIB;
+const SIZE: u64 = 8 * MIB;
 const BLOCKS: u64 = SIZE / 4096;
 
 fn plan(path: &Path, kind: OpKind, direct: DirectPolicy) -> JobPlan {
@@ -121,7 +121,7 @@ fn reserved_space_that_was_never_written_is_no_better_than_a_hole() {
         calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
     });
     judgement.assert("holes", CheckOutcome::Contradicted, "");
-    assert!(judgement.check("holes").found.contains("16 MiB reserved and never written"), "{}", judgement.report());
+    assert!(judgement.check("holes").found.contains("8 MiB reserved and never written"), "{}", judgement.report());
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_misaligned_direct_write_is_explained_by_its_address_the_need_and_the_remedy
         }
     });
     assert_eq!(judgement.verdict, Verdict::Contradicted);
-    judgement.assert("call_results", CheckOutcome::Contradicted, "128 of 128 I/Os failed");
+    judgement.assert("call_results", CheckOutcome::Contradicted, "64 of 64 I/Os failed");
     let sentence = &judgement.check("call_results").sentence;
     for words in ["Invalid argument", "address is 160 bytes past a multiple of 512", "align the buffers"] {
         assert!(sentence.contains(words), "`{words}` is missing in: {sentence}");

@@ -48,7 +48,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         return not_seen(NAME, "queue/write_cache", sentence);
     }
     // Each member of a mirror or stripe is flushed: the one that was flushed most is enough.
-    let counts: Vec<u64> = facts.observation.devices.iter().filter_map(|delta| delta.measured.flush_count).collect();
+    let counts: Vec<u64> = facts.devices().iter().filter_map(|delta| delta.measured.flush_count).collect();
     let Some(counted) = counts.into_iter().max() else {
         return not_seen(NAME, facts.counter_files(), "This kernel does not count flushes (Linux 5.5 does).");
     };
@@ -73,8 +73,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         return report(CheckOutcome::Passed, "The disk carried out the flushes.".to_owned());
     }
     let barrier = facts
-        .targets
-        .iter()
+        .own_targets()
+        .into_iter()
         .filter_map(|target| target.filesystem.as_ref())
         .any(|filesystem| filesystem.options.split(',').any(|o| o == "nobarrier" || o == "barrier=0"));
     let why = if barrier { " The filesystem is mounted without barriers." } else { "" };

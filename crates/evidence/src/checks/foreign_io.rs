@@ -31,7 +31,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if let Some(why) = facts.why_no_counters() {
         return not_seen(NAME, facts.counter_files(), why);
     }
-    let devices = &facts.observation.devices;
+    let devices = facts.devices();
     if devices.iter().any(|delta| delta.baseline_ns == 0) {
         let sentence = "No idle baseline was taken, so others' I/O cannot be told from ours.";
         return not_seen(NAME, facts.counter_files(), sentence);
@@ -39,7 +39,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let report = |outcome, found: String, sentence: String| {
         finding(NAME, outcome, facts.counter_files(), "nobody else", found, sentence)
     };
-    for delta in devices {
+    for delta in &devices {
         if let Some((found, sentence)) = busy_before(delta).or_else(|| other_way(facts, delta)) {
             return report(CheckOutcome::Suspect, found, sentence);
         }

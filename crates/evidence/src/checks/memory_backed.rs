@@ -17,16 +17,17 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if !facts.jobs.iter().any(|job| job.engine.touches_files()) {
         return not_applicable(NAME, facts.why_no_calls());
     }
-    if facts.targets.iter().all(|target| target.stack.is_empty()) {
+    let targets = facts.own_targets();
+    if targets.iter().all(|target| target.stack.is_empty()) {
         return not_seen(NAME, "sysfs", "What lies under the target is not known.");
     }
-    for target in facts.targets {
+    for target in &targets {
         if let Some((outcome, sentence)) = memory_of(target) {
             return finding(NAME, outcome, "mountinfo, sysfs", "a disk", bottom(target), sentence);
         }
     }
     let sentence = "Nothing between the files and the disks is known to be memory.";
-    let found: Vec<String> = facts.targets.iter().map(bottom).collect();
+    let found: Vec<String> = targets.iter().map(|target| bottom(target)).collect();
     finding(NAME, CheckOutcome::Passed, "mountinfo, sysfs", "a disk", found.join(", "), sentence)
 }
 

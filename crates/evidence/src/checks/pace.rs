@@ -55,8 +55,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     report(CheckOutcome::Passed, "no backlog".to_owned(), "The rate was kept.".to_owned())
 }
 
-/// The value below which `share` of the histogram lies; `None` if it is empty.
+/// A quantile that the sample supports, in nanoseconds.
 pub(crate) fn quantile(histogram: &Histogram, share: f64) -> Option<u64> {
-    let rank = (histogram.count() as f64 * share).ceil() as u64;
-    histogram.value_at_rank(rank.max(1))
+    trueio_stats::quantile(histogram, share).map(|quantile| quantile.value_ns)
 }
