@@ -80,7 +80,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             return Err(Failure::refused(format!("`{}` cannot be looked at\n  because: {reason}", target.display())));
         }
     };
-    let (specs, notes) = match facts.kind {
+    let (mut specs, notes) = match facts.kind {
         TargetKind::Directory => {
             if overwrite.is_some() {
                 return Err(Failure::refused(format!(
@@ -98,6 +98,9 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             )));
         }
     };
+    for spec in specs.iter_mut().skip(1) {
+        spec.set("stonewall", "true", preset());
+    }
     let has_evidence = !matches.get_flag("no-evidence");
     let mut plan = planned(&specs, if has_evidence { budget.idle.as_nanos() as u64 } else { 0 })?;
     plan.notes.splice(0..0, notes);
@@ -157,7 +160,6 @@ fn common(path: &str, size_bytes: u64, budget: Budget) -> Vec<(&'static str, Str
         ("direct", "prefer".to_owned()),
         ("runtime", format!("{}ms", budget.phase.as_millis())),
         ("time_based", "true".to_owned()),
-        ("stonewall", "true".to_owned()),
     ]
 }
 

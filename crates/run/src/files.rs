@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use trueio_device::{HolderKind, System};
-use trueio_direct::{AlignedBuffer, DirectFile, OpenOptions, Policy};
+use trueio_direct::{AlignedBuffer, DirectFile, Granted, OpenOptions, Policy};
 use trueio_engine::{RandomFill, TargetFile};
 use trueio_model::{DirectPolicy, FilePlan, JobPlan, OpKind, OpMix, Plan, Prepare, SyncMode};
 
@@ -143,6 +143,11 @@ impl Prepared {
         }
     }
 
+    /// True if the file has no name.
+    pub(crate) fn is_anonymous(&self, path: &str) -> bool {
+        self.files.get(path).is_some_and(|ready| ready.anonymous.is_some())
+    }
+
     /// Makes a file ready, once: later calls for the same path do nothing.
     pub(crate) fn prepare(
         &mut self,
@@ -172,7 +177,7 @@ impl Prepared {
         let mut targets = Vec::new();
         for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
             let opened = self.open_one(job, file)?;
-            if job.direct == DirectPolicy::Prefer {
+            if job.direct == DirectPolicy::Prefer && opened.granted() != Granted::Direct {
                 notes.push(format!("`{}`: {}", file.path, opened.reason()));
             }
             let opened = opened.into_file();

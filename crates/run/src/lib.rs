@@ -21,13 +21,14 @@ pub use files::{FileError, refuse_held_devices};
 pub use interrupt::{interrupt_after, signal_received, watch_signals};
 
 use files::Prepared;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use trueio_device::System;
 use trueio_engine::{choose_clock, measure_ruler};
 use trueio_model::{
-    CpuTime, JobSpec, Outcome, PhaseRecord, Plan, Prepare, RECORD_FORMAT, RECORD_VERSION, RunRecord, TargetFacts,
-    ToolFacts,
+    CpuTime, Fact, JobSpec, Outcome, PhaseRecord, Plan, Prepare, RECORD_FORMAT, RECORD_VERSION, RunRecord, TargetFacts,
+    TargetKind, ToolFacts,
 };
 
 /// What is to be run, and what shall stand in the record beside the figures.
@@ -205,13 +206,27 @@ pub(crate) fn stopped() -> Outcome {
 }
 
 /// Adds a file's target to the record, unless one that tells the same is there.
+///
+/// A file without a name lies where its directory says, and inherits what is said of new files
+/// there (journalled data, no copy on write).
 fn remember_target(targets: &mut Vec<TargetFacts>, system: &System, prepared: &Prepared, path: &str) {
-    let Ok(mut facts) = trueio_device::target_facts(system, &prepared.door(path)) else { return };
-    facts.path = path.to_owned();
-    if let Some(layer) = facts.stack.first_mut()
-        && layer.kind == "file"
-    {
-        layer.name = path.to_owned();
+    let directory = Path::new(path).parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_anonymous = prepared.is_anonymous(path);
+    let Ok(mut facts) = trueio_device::target_facts(system, if is_anonymous { directory } else { Path::new(path) })
+    else {
+        return;
+    };
+    path.clone_into(&mut facts.path);
+    if is_anonymous {
+        facts.kind = TargetKind::File;
+        facts.size_bytes = match std::fs::metadata(prepared.door(path)) {
+            Ok(metadata) => Fact::known(metadata.len(), "stat"),
+            Err(error) => Fact::unknown(format!("stat: {error}")),
+        };
+        if let Some(layer) = facts.stack.first_mut() {
+            "file".clone_into(&mut layer.kind);
+            path.clone_into(&mut layer.name);
+        }
     }
     let tells_the_same = |known: &TargetFacts| {
         known.kind == facts.kind
@@ -219,10 +234,7 @@ fn remember_target(targets: &mut Vec<TargetFacts>, system: &System, prepared: &P
             && known.direct == facts.direct
             && known.filesystem.as_ref().map(|f| &f.mount_point) == facts.filesystem.as_ref().map(|f| &f.mount_point)
     };
-    if !targets
-        .iter()
-        .any(|known| known.path == facts.path || (facts.disks.len() == known.disks.len() && tells_the_same(known)))
-    {
+    if !targets.iter().any(|known| known.path == facts.path || tells_the_same(known)) {
         targets.push(facts);
     }
 }
