@@ -20,7 +20,8 @@ use std::fmt;
 /// blocks exist (64 KiB pages, ZFS records), so this is a guess and is named one.
 pub const ASSUMED_ALIGNMENT_BYTES: u32 = 4096;
 
-/// What direct I/O on one file demands, in bytes. All numbers are powers of two.
+/// What direct I/O on one file demands, in bytes. Numbers are above zero; of memory always, and of
+/// offsets nearly always, they are powers of two (an XFS realtime extent need not be).
 ///
 /// [`None`] means that nobody said. It never means "no demand": that is `Some(1)`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -35,11 +35,11 @@ struct Cover {
 impl Cover {
     /// [`None`] if the blocks end beyond the largest file offset.
     fn new(offset: u64, length: usize, block: u64) -> Option<Self> {
-        assert!(block.is_power_of_two(), "a block of {block} bytes");
+        assert!(block > 0, "a block of zero bytes");
         let end = offset.checked_add(length as u64)?;
         let stop = round_up(end, block).filter(|stop| i64::try_from(*stop).is_ok())?;
         let start = round_down(offset, block);
-        let step = BOUNCE_BYTES.max(block).min((stop - start).max(block));
+        let step = round_down(BOUNCE_BYTES, block).max(block).min((stop - start).max(block));
         Some(Self { offset, end, start, stop, block, step })
     }
 
@@ -60,16 +60,28 @@ fn prepare(
     let failed = |source| TransferError::Io { write, offset, wanted: length, done: 0, source };
     let alignment = file.alignment().or_assumed();
     let bytes = |value: Option<u32>| value.expect("nothing is unknown after or_assumed");
-    // Both are powers of two, so the larger is a multiple of the smaller.
-    let read = bytes(alignment.read_offset_bytes);
-    let block = if write { read.max(bytes(alignment.write_offset_bytes)) } else { read };
-    let cover = Cover::new(offset, length, u64::from(block)).ok_or_else(|| {
+    let read = u64::from(bytes(alignment.read_offset_bytes));
+    let memory = bytes(alignment.memory_bytes);
+    // A write reads too, so its blocks suit both; and they suit the memory, because a block is also read
+    // into the middle of the buffer.
+    let offsets = if write { common_multiple(read, u64::from(bytes(alignment.write_offset_bytes))) } else { read };
+    let block = common_multiple(offsets, u64::from(memory));
+    let cover = Cover::new(offset, length, block).ok_or_else(|| {
         failed(io::Error::new(io::ErrorKind::InvalidInput, "the transfer ends beyond the largest file offset"))
     })?;
-    let align = bytes(alignment.memory_bytes).max(block) as usize;
+    let align = memory.next_power_of_two() as usize;
     let step = usize::try_from(cover.step).map_err(|error| failed(io::Error::other(error)))?;
     let bounce = AlignedBuffer::new(step, align).map_err(|error| failed(io::Error::other(error)))?;
     Ok((cover, bounce))
+}
+
+/// The least number that is a multiple of both. Neither is zero; both come from 32 bits.
+fn common_multiple(a: u64, b: u64) -> u64 {
+    let (mut divisor, mut rest) = (a, b);
+    while rest != 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    a / divisor * b
 }
 
 /// Reads into `bounce`, which begins at `position`, as far as the file goes. Returns the number of
@@ -188,5 +200,44 @@ fn with_done(error: TransferError, offset: u64, wanted: usize, done: usize) -> T
             TransferError::StoppedMisaligned { offset, wanted, done, misaligned }
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_suit_reads_and_writes() {
+        assert_eq!(common_multiple(512, 4096), 4096);
+        assert_eq!(common_multiple(4096, 512), 4096);
+        assert_eq!(common_multiple(28_672, 4096), 28_672);
+        assert_eq!(common_multiple(3 * 4096, 2 * 4096), 6 * 4096);
+        assert_eq!(common_multiple(1, 1), 1);
+    }
+
+    /// Every byte once, in order, in whole blocks, for blocks that are powers of two and one that is not.
+    #[test]
+    fn pieces_follow_one_another_in_whole_blocks() {
+        for block in [1, 512, 4096, 28_672, 2 << 20] {
+            for (offset, length) in [(0, 1), (1, 1), (4095, 2), (100, 3 << 20), (28_671, 28_673)] {
+                let cover = Cover::new(offset, length, block).unwrap();
+                let pieces: Vec<(u64, u64)> = cover.pieces().collect();
+                assert!(pieces[0].0 <= offset && offset - pieces[0].0 < block);
+                let (end, stop) = (offset + length as u64, pieces[pieces.len() - 1].1);
+                assert!(stop >= end && stop - end < block);
+                assert!(pieces.windows(2).all(|pair| pair[0].1 == pair[1].0));
+                for (first, last) in pieces {
+                    assert!(first.is_multiple_of(block) && last.is_multiple_of(block));
+                    assert!(last - first <= cover.step && cover.step <= BOUNCE_BYTES.max(block));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_cover_beyond_the_largest_offset_is_none() {
+        assert_eq!(Cover::new(u64::MAX, 1, 512), None);
+        assert_eq!(Cover::new(i64::MAX as u64 - 10, 5, 512), None);
     }
 }

@@ -125,9 +125,9 @@ fn open_existing(path: &Path, flags: OFlags, policy: Policy) -> Result<Opened, E
     }
     match rustix::fs::open(path, flags | OFlags::DIRECT, Mode::empty()) {
         Ok(fd) => Ok(Opened { file: fd.into(), refusal: None }),
-        // EINVAL is how a filesystem refuses the flag (open(2)). If it meant something else, the
-        // plain attempt fails with it too.
-        Err(Errno::INVAL) => plain(Some(Errno::INVAL)),
+        // EINVAL is how a filesystem refuses the flag (open(2)), EOPNOTSUPP how one might. If they
+        // meant something else, the plain attempt fails with it too.
+        Err(errno @ (Errno::INVAL | Errno::OPNOTSUPP)) => plain(Some(errno)),
         Err(errno) => Err(errno),
     }
 }
@@ -147,13 +147,13 @@ fn with_direct(made: &OwnedFd, flags: OFlags, policy: Policy) -> Result<WithDire
     }
     match rustix::fs::open(descriptor_path(made), flags | OFlags::DIRECT, Mode::empty()) {
         Ok(fd) => return Ok(WithDirect::Reopened(fd.into())),
-        Err(Errno::INVAL) => return Ok(WithDirect::Same(Some(Errno::INVAL))),
+        Err(errno @ (Errno::INVAL | Errno::OPNOTSUPP)) => return Ok(WithDirect::Same(Some(errno))),
         // No /proc, or a mode that forbids what its maker may do once: set the flag on what we hold.
         Err(_) => {}
     }
     match rustix::fs::fcntl_setfl(made, flags | OFlags::DIRECT) {
         Ok(()) => Ok(WithDirect::Same(None)),
-        Err(Errno::INVAL) => Ok(WithDirect::Same(Some(Errno::INVAL))),
+        Err(errno @ (Errno::INVAL | Errno::OPNOTSUPP)) => Ok(WithDirect::Same(Some(errno))),
         Err(errno) => Err(errno),
     }
 }
@@ -227,7 +227,7 @@ pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
     let again = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     let flag = match rustix::fs::open(descriptor_path(file), again, Mode::empty()) {
         Ok(_) => Flag::Accepted,
-        Err(Errno::INVAL) => Flag::Refused(Errno::INVAL),
+        Err(errno @ (Errno::INVAL | Errno::OPNOTSUPP)) => Flag::Refused(errno),
         Err(errno) => Flag::NotAsked(errno),
     };
     let outlook = outlook(file, kind, flag);
