@@ -3,7 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use std::path::PathBuf;
-use trueio_job::table::{OptionRow, TABLE};
+use trueio_job::table::{OptionRow, TABLE, suggestion};
 
 /// The whole command line.
 pub(crate) fn command() -> Command {
@@ -153,4 +153,18 @@ pub(crate) fn job_flags(matches: &ArgMatches) -> Vec<(&'static str, String)> {
 /// The command line as it was typed.
 pub(crate) fn as_typed() -> Vec<String> {
     std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect()
+}
+
+/// For a flag that does not exist: what the option table would have suggested. Other tools' words
+/// (`--queue-depth`) are known there, and clap only knows spellings.
+pub(crate) fn suggest(error: &clap::Error) {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    if error.kind() != ErrorKind::UnknownArgument {
+        return;
+    }
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return };
+    let name = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
+    if let Some(known) = suggestion(name) {
+        eprintln!("\nhint: did you mean `--{known}`? docs/job-options.md lists every option");
+    }
 }

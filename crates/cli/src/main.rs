@@ -22,6 +22,7 @@ fn main() -> ExitCode {
             // `--help` and `--version` are answers, everything else is a malformed request.
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
             let _ = error.print();
+            arguments::suggest(&error);
             return ExitCode::from(code);
         }
     };
