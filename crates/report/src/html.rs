@@ -44,7 +44,7 @@ pub fn html(record: &RunRecord) -> String {
         facts,
         unit: scale.unit,
         phases,
-        footnotes: footnotes(&rows).iter().map(|s| cleaned(s)).collect(),
+        footnotes: footnotes(record, &rows).iter().map(|s| cleaned(s)).collect(),
         levels: levels(record),
         sections: sections(record),
         sources: sources(record),
@@ -223,7 +223,7 @@ impl Phase {
                     let plan = plan_of(record, index, job);
                     let shape = plan.map(|p| cleaned(&shape_of(p))).unwrap_or_default();
                     Job {
-                        shape: if shape == job.name { String::new() } else { shape },
+                        shape: if crate::words::is_same(&shape, &job.name) { String::new() } else { shape },
                         name: cleaned(&job.name),
                         manner: plan.map(|p| cleaned(&manner_of(p))).unwrap_or_default(),
                         depth: job.achieved_depth.map(figure).unwrap_or_default(),

@@ -87,13 +87,12 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// The record as indented JSON, ending with a line feed. [`parse`] gives back the same record.
+/// The record as indented JSON, without a line feed at its end. [`parse`] gives back the same record.
 pub fn json(record: &RunRecord) -> String {
     // A record holds strings, numbers and lists only; a map's keys are strings.
     let value = serde_json::to_value(record).unwrap_or_else(|e| unreachable!("a record is always JSON: {e}"));
     let mut out = String::new();
     write_value(&mut out, &value, 0);
-    out.push('\n');
     out
 }
 

@@ -364,11 +364,21 @@ fn curve_of(histogram: &Histogram) -> Vec<(f64, f64)> {
 }
 
 /// Rows put together until at most [`POINT_MAX`] are left: sums of counts and bytes, the largest of
-/// p99 and maximum, the median of the medians.
+/// p99 and maximum, the median of the medians. A last row of less than half the length of the others
+/// joins the one before it: the rate of a few milliseconds is noise at the end of the curve.
 fn put_together(series: &[SeriesRow]) -> Vec<SeriesRow> {
     let each = series.len().div_ceil(POINT_MAX).max(1);
-    series
-        .chunks(each)
+    let mut parts: Vec<&[SeriesRow]> = series.chunks(each).collect();
+    let span_of = |rows: &[SeriesRow]| rows.iter().map(|r| r.span_ns).fold(0, u64::saturating_add);
+    if let [.., before, last] = parts.as_slice()
+        && span_of(last) < span_of(before) / 2
+    {
+        let begin = series.len() - last.len() - before.len();
+        parts.truncate(parts.len() - 2);
+        parts.push(&series[begin..]);
+    }
+    parts
+        .into_iter()
         .map(|rows| {
             let sum = |field: fn(&SeriesRow) -> u64| rows.iter().map(field).fold(0, u64::saturating_add);
             let max = |field: fn(&SeriesRow) -> u64| rows.iter().map(field).max().unwrap_or(0);

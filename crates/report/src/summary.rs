@@ -4,8 +4,8 @@
 //! a finite 95 % interval, a bandwidth of sync calls, a rate over no time.
 
 use trueio_model::{
-    BlockSizes, DirectPolicy, EngineKind, JobPlan, JobRecord, OpKind, OpMix, Order, PhaseRecord, RunRecord, SyncMode,
-    units,
+    BlockSizes, DirectPolicy, EngineKind, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Order, PhaseRecord, RunRecord,
+    SyncMode, units,
 };
 use trueio_stats::{Quantile, quantile};
 
@@ -85,6 +85,9 @@ impl Scale {
 }
 
 /// The rows of a record, in the order of its phases, jobs and operations.
+///
+/// A sync call that a job makes once at its end is no row: one call has neither a rate nor a
+/// percentile. Terminal and HTML say below the table how long it took.
 pub fn summary(record: &RunRecord) -> Vec<Row> {
     let mut rows = Vec::new();
     for (phase_index, phase) in record.phases.iter().enumerate() {
@@ -92,13 +95,16 @@ pub fn summary(record: &RunRecord) -> Vec<Row> {
         for (job_index, job) in phase.jobs.iter().enumerate() {
             let seconds = job.elapsed_ns as f64 / 1e9;
             let per_s = |n: u64| (job.elapsed_ns > 0).then(|| n as f64 / seconds);
-            for op in &job.ops {
+            let end_flush = end_flush_of(record, phase_index, job).map(|op| op.op);
+            let ops = || job.ops.iter().filter(|op| Some(op.op) != end_flush);
+            let is_one = ops().count() == 1;
+            for op in ops() {
                 let is_from_intended = !op.latency.from_intended.is_empty();
                 let histogram = if is_from_intended { &op.latency.from_intended } else { &op.latency.total };
                 rows.push(Row {
                     phase_index,
                     job_index,
-                    label: if job.ops.len() > 1 { format!("{} {}", job.name, op.op) } else { job.name.clone() },
+                    label: if is_one { job.name.clone() } else { format!("{} {}", job.name, op.op) },
                     op: op.op,
                     io_count: op.io_count,
                     error_count: op.error_count,
@@ -114,6 +120,17 @@ pub fn summary(record: &RunRecord) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// The sync call that a job makes once at its end, if its syncs are that and nothing else. One that
+/// failed is not it: a failure belongs into the table.
+pub(crate) fn end_flush_of<'a>(record: &RunRecord, phase_index: usize, job: &'a JobRecord) -> Option<&'a OpRecord> {
+    let plan = plan_of(record, phase_index, job)?;
+    let flush = plan.flush;
+    if !flush.end_fsync || flush.fsync_every > 0 || flush.fdatasync_every > 0 || job.ops.len() < 2 {
+        return None;
+    }
+    job.ops.iter().find(|op| op.op == OpKind::Sync && op.error_count == 0)
 }
 
 /// CPU time per I/O of a phase; `None` without an I/O.

@@ -207,7 +207,7 @@ impl Page {
         if record.phases.is_empty() {
             self.item("Nothing was measured.");
         }
-        self.footnotes(&rows);
+        self.footnotes(record, &rows);
         self.levels(record);
     }
 
@@ -239,8 +239,8 @@ impl Page {
         }
     }
 
-    fn footnotes(&mut self, rows: &[Row]) {
-        for text in footnotes(rows) {
+    fn footnotes(&mut self, record: &RunRecord, rows: &[Row]) {
+        for text in footnotes(record, rows) {
             self.out.push('\n');
             wrap(&mut self.out, "", 2, &text, self.style.width);
         }

@@ -1,6 +1,6 @@
 //! What the facts, the evidence and the plan say, as sentences. Terminal and HTML use the same ones.
 
-use crate::summary::{QUANTILES, Row, manner_of, plan_of, shape_of};
+use crate::summary::{QUANTILES, Row, end_flush_of, manner_of, plan_of, shape_of};
 use crate::text::{NOT_KNOWN, counted, figure};
 use trueio_model::{
     Check, CheckOutcome, DirectSupport, DiskFacts, Environment, EvidenceLevel, Fact, Outcome, RunRecord, TargetFacts,
@@ -114,7 +114,7 @@ pub(crate) fn machine_lines(machine: &Environment) -> Vec<(&'static str, String)
 }
 
 /// What the table leaves out or means differently.
-pub(crate) fn footnotes(rows: &[Row]) -> Vec<String> {
+pub(crate) fn footnotes(record: &RunRecord, rows: &[Row]) -> Vec<String> {
     let mut notes = Vec::new();
     let missing: Vec<String> = QUANTILES
         .iter()
@@ -128,6 +128,19 @@ pub(crate) fn footnotes(rows: &[Row]) -> Vec<String> {
     let paced: Vec<&str> = rows.iter().filter(|r| r.is_from_intended).map(|r| r.label.as_str()).collect();
     if !paced.is_empty() {
         notes.push(format!("Latencies of {} count from the moment each I/O was due.", paced.join(", ")));
+    }
+    let flushes: Vec<String> = record
+        .phases
+        .iter()
+        .enumerate()
+        .flat_map(|(index, phase)| phase.jobs.iter().map(move |job| (index, job)))
+        .filter_map(|(index, job)| {
+            let max_ns = end_flush_of(record, index, job)?.latency.total.max_ns()?;
+            Some(format!("{} {}", job.name, units::format_duration_ns(max_ns)))
+        })
+        .collect();
+    if !flushes.is_empty() {
+        notes.push(format!("The fsync at the end, inside the measured time, took: {}.", flushes.join(", ")));
     }
     notes
 }
@@ -228,7 +241,7 @@ pub(crate) fn manners(record: &RunRecord) -> Vec<String> {
         for job in &phase.jobs {
             let Some(plan) = plan_of(record, index, job) else { continue };
             let shape = shape_of(plan);
-            let name = if shape == job.name { shape } else { format!("{} ({shape})", job.name) };
+            let name = if is_same(&shape, &job.name) { job.name.clone() } else { format!("{} ({shape})", job.name) };
             let manner = manner_of(plan);
             match groups.iter_mut().find(|g| g.0 == manner) {
                 Some(group) => group.1.push(name),
@@ -237,6 +250,12 @@ pub(crate) fn manners(record: &RunRecord) -> Vec<String> {
         }
     }
     groups.into_iter().map(|(manner, names)| format!("{}: {manner}", names.join(", "))).collect()
+}
+
+/// True if a job's name says what it does: `rand-read-4k-q32` and `randread 4k q32`.
+pub(crate) fn is_same(shape: &str, name: &str) -> bool {
+    let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    letters(shape) == letters(name)
 }
 
 /// What the plan and the engines have to say.
@@ -349,7 +368,7 @@ pub(crate) fn direct_sentence(target: &TargetFacts) -> String {
             bytes(&direct.write_alignment_bytes),
         ));
         if direct.write_alignment_bytes.value.is_some() {
-            text.push_str(&format!(", says {}", direct.write_alignment_bytes.source));
+            text.push_str(&format!(" ({})", direct.write_alignment_bytes.source));
         }
     }
     text

@@ -122,6 +122,22 @@ fn with_a_pace_latency_counts_from_the_moment_the_io_was_due_and_the_text_says_s
 }
 
 #[test]
+fn a_single_flush_at_the_end_is_a_sentence_and_not_a_row_unless_it_failed() {
+    let mut record = fixture::baseline(2);
+    let mut flush = record.phases[6].jobs[0].ops[1].clone();
+    flush.io_count = 1;
+    flush.latency.total = Histogram::new();
+    flush.latency.total.record(970_000);
+    record.phases[1].jobs[0].ops.push(flush);
+    let labels = |record: &RunRecord| summary(record).into_iter().map(|r| r.label).collect::<Vec<_>>();
+    assert_eq!(labels(&record), labels(&fixture::baseline(2)));
+    let text = terminal(&record, &plain(100));
+    assert!(text.contains("The fsync at the end, inside the measured time, took: write 1m q8 970 µs."), "{text}");
+    record.phases[1].jobs[0].ops[1].error_count = 1;
+    assert!(labels(&record).contains(&"write 1m q8 sync".to_owned()));
+}
+
+#[test]
 fn a_run_without_a_phase_says_that_nothing_was_measured() {
     let mut record = fixture::baseline(2);
     record.phases.clear();
