@@ -7,7 +7,9 @@
 //!
 //! Cannot see: how many of them the disk held; requests may wait or be merged above it.
 //!
-//! Threshold: below 90 % of workers × iodepth: suspect. Does not apply to engines that block, to
+//! Threshold: below 80 % of workers × iodepth: suspect. An engine takes completions and hands over
+//! new I/Os in batches, and between the two the queue is not full: at depth 32 and 85,000 IOPS on a
+//! virtio disk this tool keeps 28 to 30, and the latencies are those of that depth. Does not apply to engines that block, to
 //! paced jobs (there the depth is a limit), nor with think time.
 
 use crate::facts::{PhaseFacts, finding, not_applicable};
@@ -16,7 +18,7 @@ use trueio_model::{Check, CheckOutcome, EngineKind};
 
 pub(crate) const NAME: &str = "achieved_depth";
 
-const SHARE_MIN: f64 = 0.9;
+const SHARE_MIN: f64 = 0.8;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let mut worst: Option<(f64, u64, f64, &str)> = None;
@@ -40,6 +42,9 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let (outcome, sentence) = if share < SHARE_MIN {
         let sentence = format!("`{name}` was to keep {asked} I/Os in flight and kept {}.", three_digits(achieved));
         (CheckOutcome::Suspect, sentence)
+    } else if share < 0.95 {
+        let short = (1.0 - share) * 100.0;
+        (CheckOutcome::Passed, format!("The queue was {short:.0} % less deep than asked, as batches come and go."))
     } else {
         (CheckOutcome::Passed, "The queue was as deep as asked.".to_owned())
     };
