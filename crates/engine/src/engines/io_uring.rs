@@ -10,7 +10,7 @@
 //!
 //! Source: io_uring_setup(2), io_uring_enter(2), io_uring_register(2).
 
-use super::{Completion, Engine, EngineError, EngineSetup, TargetFile, rwf, sync_descriptor};
+use super::{Completion, Engine, EngineError, EngineSetup, TargetFile, rwf, sync_descriptor, trim};
 use crate::request::Request;
 use io_uring::{IoUring, opcode, squeue, types};
 use std::io;
@@ -22,6 +22,41 @@ const ENTER_SQ_WAKEUP: u32 = 1 << 1;
 const ENTER_EXT_ARG: u32 = 1 << 3;
 const ENTER_REGISTERED_RING: u32 = 1 << 4;
 const REGISTER_RING_FDS: u32 = 20;
+const UNREGISTER_RING_FDS: u32 = 21;
+
+/// The most entries that a ring can have (Linux `io_uring/io_uring.h`, `IORING_MAX_ENTRIES`).
+const ENTRIES_MAX: u32 = 32_768;
+
+/// How often in a row an `io_uring_enter` may take nothing, with nothing to be collected, before the
+/// engine gives up: the kernel has no memory for a request, and may have some a moment later.
+const REFUSALS_MAX: u32 = 10_000;
+
+// An entry's `user_data` holds the slot in bits 0 to 23. The result of a trim is 0 and not its length,
+// so that stands beside the slot: bit 63 says so, bit 62 that it is an error number, bits 24 to 55
+// hold it.
+const DATA_HAS_RESULT: u64 = 1 << 63;
+const DATA_IS_ERROR: u64 = 1 << 62;
+const DATA_RESULT_SHIFT: u32 = 24;
+const DATA_SLOT_MASK: u64 = (1 << DATA_RESULT_SHIFT) - 1;
+
+/// The `user_data` of an I/O whose result, if the kernel says 0, is `result`.
+fn data_with_result(slot: u32, result: i64) -> u64 {
+    let error = if result < 0 { DATA_IS_ERROR } else { 0 };
+    DATA_HAS_RESULT | error | (result.unsigned_abs() << DATA_RESULT_SHIFT) | u64::from(slot)
+}
+
+/// The completion that an entry of the ring stands for.
+#[inline(always)]
+fn completion(data: u64, result: i32) -> Completion {
+    let mut result = i64::from(result);
+    if data & DATA_HAS_RESULT != 0 && result == 0 {
+        result = i64::from((data >> DATA_RESULT_SHIFT) as u32);
+        if data & DATA_IS_ERROR != 0 {
+            result = -result;
+        }
+    }
+    Completion { slot: (data & DATA_SLOT_MASK) as u32, result }
+}
 
 /// io_uring.
 pub struct IoUringEngine {
@@ -37,7 +72,24 @@ pub struct IoUringEngine {
     enter_fd: i32,
     enter_flags: u32,
     noted: u32,
+    /// Trims of block devices noted: `BLKDISCARD` has no entry of its own before Linux 6.12, and a hole
+    /// punched in a device writes zeros instead. `submit` makes the call, as the latency says.
+    discards: Vec<(u32, Request)>,
     notes: Vec<String>,
+}
+
+impl Drop for IoUringEngine {
+    fn drop(&mut self) {
+        if self.enter_flags & ENTER_REGISTERED_RING != 0 {
+            // The registration keeps the ring (and its buffers locked) until the thread ends.
+            let mut update = [self.enter_fd as u64, 0];
+            // SAFETY: the kernel reads one 16-byte structure, which lives until the call returns.
+            unsafe {
+                let fd = self.ring.as_raw_fd();
+                libc::syscall(libc::SYS_io_uring_register, fd, UNREGISTER_RING_FDS, update.as_mut_ptr(), 1);
+            }
+        }
+    }
 }
 
 impl std::fmt::Debug for IoUringEngine {
@@ -114,6 +166,13 @@ impl IoUringEngine {
     /// If the kernel refuses a ring. Refused registrations are noted, not errors.
     pub fn new(setup: &EngineSetup<'_>) -> Result<Self, EngineError> {
         let mut notes = Vec::new();
+        if setup.depth > ENTRIES_MAX {
+            return Err(EngineError {
+                engine: Self::KIND,
+                attempted: format!("a ring of {} entries (the kernel's limit is {ENTRIES_MAX})", setup.depth),
+                source: io::Error::from_raw_os_error(libc::EINVAL),
+            });
+        }
         let ring = build_ring(setup, &mut notes)?;
         let descriptors = super::descriptors(setup.files);
         let submitter = ring.submitter();
@@ -153,6 +212,7 @@ impl IoUringEngine {
             enter_fd,
             enter_flags,
             noted: 0,
+            discards: Vec::with_capacity(setup.depth as usize),
             notes,
         })
     }
@@ -202,30 +262,30 @@ impl Engine for IoUringEngine {
 
     #[inline(always)]
     fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
+        let mut data = u64::from(slot);
         let entry = match request.op {
             OpKind::Read => self.transfer::<true>(request, buffer),
             OpKind::Write => self.transfer::<false>(request, buffer),
+            OpKind::Trim if self.files[usize::from(request.file)].is_block_device => {
+                self.discards.push((slot, *request));
+                return;
+            }
             OpKind::Trim => {
+                data = data_with_result(slot, i64::from(request.length));
                 let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
                 let fd = types::Fd(self.descriptors[usize::from(request.file)]);
                 opcode::Fallocate::new(fd, u64::from(request.length)).offset(request.offset).mode(mode).build()
             }
             OpKind::Sync => unreachable!("the worker makes sync calls itself"),
         };
-        // The length of a trim is not in its result (0); the slot's upper half says it is one.
-        let is_trim = u64::from(request.op == OpKind::Trim) << 63;
-        let trimmed = if is_trim != 0 { u64::from(request.length) << 24 } else { 0 };
-        let entry = entry.user_data(is_trim | (trimmed & !(1 << 63)) | u64::from(slot));
-        // SAFETY: the buffer stays valid until the completion is reaped (`queue`'s promise), and
-        // there is room: the ring has at least as many entries as there are slots.
-        unsafe {
-            self.ring.submission_shared().push(&entry).expect("as many entries as slots");
-        }
-        self.noted += 1;
+        self.push(entry.user_data(data));
     }
 
     #[inline(always)]
     fn submit(&mut self) -> Result<(), EngineError> {
+        if !self.discards.is_empty() {
+            self.discard();
+        }
         if self.has_sqpoll {
             // The kernel's thread takes the entries by itself, unless it went to sleep. The fence orders the
             // published tail before the look at the flag (io_uring_setup(2), IORING_SQ_NEED_WAKEUP).
@@ -236,12 +296,23 @@ impl Engine for IoUringEngine {
             self.noted = 0;
             return Ok(());
         }
+        let mut refusals = 0;
         while self.noted > 0 {
             let n = self.enter(self.noted, 0, ENTER_GETEVENTS, None)?;
             self.noted -= n;
-            if n == 0 && !self.ring.completion().is_empty() {
-                // Busy until completions are taken: the worker reaps, and calls again with the next.
-                break;
+            if n == 0 {
+                if !self.ring.completion().is_empty() {
+                    // Busy until completions are taken: the worker reaps, and calls again with the next.
+                    break;
+                }
+                refusals += 1;
+                if refusals == REFUSALS_MAX {
+                    return Err(EngineError {
+                        engine: Self::KIND,
+                        attempted: format!("io_uring_enter ({} entries, {refusals} times)", self.noted),
+                        source: io::Error::from_raw_os_error(libc::EAGAIN),
+                    });
+                }
             }
         }
         Ok(())
@@ -274,6 +345,29 @@ impl Engine for IoUringEngine {
 }
 
 impl IoUringEngine {
+    /// Notes an entry for the next submission.
+    #[inline(always)]
+    fn push(&mut self, entry: squeue::Entry) {
+        // SAFETY: what the entry points to stays valid until its completion is reaped (`queue`'s
+        // promise), and nobody else pushes.
+        unsafe {
+            // A slot has one entry at a time, and the ring has at least as many entries as slots.
+            self.ring.submission_shared().push(&entry).expect("as many entries as slots");
+        }
+        self.noted += 1;
+    }
+
+    /// Discards on block devices; an entry that does nothing brings each result to the ring.
+    #[cold]
+    fn discard(&mut self) {
+        for i in 0..self.discards.len() {
+            let (slot, request) = self.discards[i];
+            let result = trim(self.descriptors[usize::from(request.file)], true, &request);
+            self.push(opcode::Nop::new().build().user_data(data_with_result(slot, result)));
+        }
+        self.discards.clear();
+    }
+
     /// The entry of a read (`READ`) or a write.
     #[inline(always)]
     fn transfer<const READ: bool>(&self, request: &Request, buffer: *mut u8) -> squeue::Entry {
@@ -302,14 +396,63 @@ impl IoUringEngine {
         while count < out.len()
             && let Some(entry) = ring.next()
         {
-            let data = entry.user_data();
-            let mut result = i64::from(entry.result());
-            if data >> 63 == 1 && result == 0 {
-                result = ((data & !(1 << 63)) >> 24) as i64;
-            }
-            out[count] = Completion { slot: (data & 0xff_ffff) as u32, result };
+            out[count] = completion(entry.user_data(), entry.result());
             count += 1;
         }
         count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trueio_model::{UringOptions, WriteFlags};
+
+    #[test]
+    fn a_completion_carries_slot_and_result_of_every_size() {
+        for slot in [0, 1, 77, (1 << 24) - 1] {
+            for result in [0, 1, 4096, i64::from(u32::MAX), -22, -5] {
+                assert_eq!(completion(data_with_result(slot, result), 0), Completion { slot, result });
+                assert_eq!(completion(data_with_result(slot, result), -95).result, -95);
+                assert_eq!(completion(u64::from(slot), 512), Completion { slot, result: 512 });
+            }
+        }
+    }
+
+    /// Goal: many workers one after another on one thread get registered rings, and leave nothing.
+    /// Method: the kernel registers at most 16 rings a thread (`IO_RINGFD_REG_MAX`); 40 are made.
+    #[test]
+    fn a_closed_ring_gives_its_registration_back() {
+        if !probe().0 {
+            println!("Skipped(io_uring): {}", probe().1);
+            return;
+        }
+        let mut buffer = vec![0u8; 4096];
+        for i in 0..40 {
+            let setup = EngineSetup {
+                files: &[],
+                depth: 4,
+                buffers: (buffer.as_mut_ptr(), buffer.len()),
+                flags: WriteFlags::default(),
+                uring: UringOptions { registered_buffers: true, registered_files: true, sqpoll: false, iopoll: false },
+                writes: false,
+            };
+            let engine = IoUringEngine::new(&setup).unwrap();
+            assert_ne!(engine.enter_flags & ENTER_REGISTERED_RING, 0, "ring {i}");
+        }
+    }
+
+    #[test]
+    fn a_depth_beyond_the_kernels_rings_is_refused_in_words() {
+        let setup = EngineSetup {
+            files: &[],
+            depth: ENTRIES_MAX + 1,
+            buffers: (std::ptr::null_mut(), 0),
+            flags: WriteFlags::default(),
+            uring: UringOptions { registered_buffers: false, registered_files: false, sqpoll: false, iopoll: false },
+            writes: false,
+        };
+        let error = IoUringEngine::new(&setup).unwrap_err();
+        assert!(error.attempted.contains("32768"), "{error}");
     }
 }

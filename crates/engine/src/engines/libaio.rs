@@ -54,6 +54,8 @@ pub struct LibaioEngine {
     iocbs: Box<[Iocb]>,
     /// Addresses of the noted ones.
     noted: Vec<*const Iocb>,
+    /// Trims noted. There is no asynchronous one: `submit` carries them out, as their latency says.
+    trims: Vec<(u32, Request)>,
     /// Completions that are ours to report: rejected requests and trims.
     own: VecDeque<Completion>,
     events: Box<[IoEvent]>,
@@ -108,6 +110,7 @@ impl LibaioEngine {
             flags: setup.flags,
             iocbs: vec![Iocb::default(); depth].into(),
             noted: Vec::with_capacity(depth),
+            trims: Vec::with_capacity(depth),
             own: VecDeque::with_capacity(depth),
             events: vec![IoEvent::default(); depth].into(),
             in_flight: 0,
@@ -126,9 +129,7 @@ impl Engine for LibaioEngine {
             OpKind::Read => IOCB_CMD_PREAD,
             OpKind::Write => IOCB_CMD_PWRITE,
             OpKind::Trim => {
-                // There is no asynchronous trim: it is done here and now, as its latency will say.
-                let result = trim(target.file.as_raw_fd(), target.is_block_device, request);
-                self.own.push_back(Completion { slot, result });
+                self.trims.push((slot, *request));
                 return;
             }
             OpKind::Sync => unreachable!("the worker makes sync calls itself"),
@@ -149,6 +150,11 @@ impl Engine for LibaioEngine {
 
     #[inline(always)]
     fn submit(&mut self) -> Result<(), EngineError> {
+        for (slot, request) in self.trims.drain(..) {
+            let target = &self.files[usize::from(request.file)];
+            let result = trim(target.file.as_raw_fd(), target.is_block_device, &request);
+            self.own.push_back(Completion { slot, result });
+        }
         let mut done = 0;
         while done < self.noted.len() {
             let rest = &self.noted[done..];

@@ -44,6 +44,18 @@ impl MmapEngine {
         let mut mappings = Vec::new();
         for target in setup.files {
             let length = target.end_bytes as usize;
+            // A copy behind the file's end would be a SIGBUS, not an error.
+            let metadata = target.file.metadata();
+            if let Ok(file) = metadata
+                && file.is_file()
+                && file.len() < target.end_bytes
+            {
+                return Err(EngineError {
+                    engine: Self::KIND,
+                    attempted: format!("mapping {length} bytes of `{}`, which has {}", target.path, file.len()),
+                    source: std::io::Error::from_raw_os_error(libc::EINVAL),
+                });
+            }
             // SAFETY: a new shared mapping of an open file; nothing else is replaced by it.
             let address = unsafe {
                 libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, target.file.as_raw_fd(), 0)

@@ -138,12 +138,13 @@ struct FileCursor {
 enum Place {
     /// The next byte of reads, writes and trims, from the region's start.
     Sequential { next: [u64; 3] },
-    /// Fixed size, every block once a pass.
-    Once { order: Permutation, ahead: [u64; REQUEST_BLOCK], at: usize, filled: usize },
+    /// Fixed size, every block once a pass; `left` of them to come (kept where passes are looked at).
+    Once { order: Permutation, ahead: [u64; REQUEST_BLOCK], at: usize, filled: usize, left: u64 },
     /// Mixed sizes, every unit once a pass: a bit a unit remembers what larger blocks took.
     Cover { order: Permutation, taken: Vec<u64>, left: u64 },
-    /// By a distribution, blocks may come again.
-    Sampled(BlockSampler),
+    /// By a distribution, blocks may come again. A pass is over when as much as the region holds was
+    /// transferred; `left` bytes are to come.
+    Sampled { sampler: BlockSampler, left: u64 },
 }
 
 fn gcd(a: u64, b: u64) -> u64 {
@@ -188,11 +189,12 @@ impl Generator {
                 let place = match &pattern.order {
                     Order::Sequential => Place::Sequential { next: [0; 3] },
                     Order::Random { distribution: Distribution::Uniform, each_block_once: true } => {
-                        new_pass(unit_count, seed, 0, fixed.is_some())
+                        first_pass(unit_count, seed, fixed.is_some())
                     }
-                    Order::Random { distribution, .. } => {
-                        Place::Sampled(BlockSampler::new(distribution, unit_count, seed))
-                    }
+                    Order::Random { distribution, .. } => Place::Sampled {
+                        sampler: BlockSampler::new(distribution, unit_count, seed),
+                        left: unit_count * unit,
+                    },
                 };
                 FileCursor { offset: file.offset_bytes, unit_count, seed, pass: 0, place }
             })
@@ -219,6 +221,11 @@ impl Generator {
             left_ios: plan.limits.io_count.unwrap_or(u64::MAX),
             is_endless: plan.limits.is_time_based,
         }
+    }
+
+    /// What every offset (from its region's start) and length is a multiple of, in bytes.
+    pub(crate) fn unit_bytes(&self) -> u64 {
+        self.unit
     }
 
     /// The mean size of an I/O, in bytes.
@@ -288,7 +295,7 @@ impl Generator {
                 let mut blocks = [0; REQUEST_BLOCK];
                 let mut filled = order.fill(&mut blocks[..count]);
                 if filled == 0 {
-                    file.next_pass(true);
+                    file.next_pass();
                     let Place::Once { order, .. } = &mut file.place else { unreachable!("a pass keeps its kind") };
                     filled = order.fill(&mut blocks[..count]);
                 }
@@ -297,13 +304,13 @@ impl Generator {
                 }
                 filled
             }
-            Place::Sampled(BlockSampler::Uniform { count: blocks }) => {
+            Place::Sampled { sampler: BlockSampler::Uniform { count: blocks }, .. } => {
                 for slot in &mut out[..count] {
                     slot.offset = base + below(&mut self.rng, *blocks) * unit;
                 }
                 count
             }
-            Place::Sampled(sampler) => {
+            Place::Sampled { sampler, .. } => {
                 for slot in &mut out[..count] {
                     slot.offset = base + sampler.sample(&mut self.rng) * unit;
                 }
@@ -339,17 +346,21 @@ impl Generator {
             OpMix::Only(op) => op,
             OpMix::ReadWrite { read_percent } => draw_op(&mut self.rng, read_percent),
         };
-        let wanted = self.sizes[op_index(op)].draw(&mut self.rng);
-        if self.allowance(self.unit.min(wanted)) == 0 {
+        let sizes = &self.sizes[op_index(op)];
+        let is_fixed = matches!(sizes, Sizes::Fixed(_));
+        let wanted = sizes.draw(&mut self.rng);
+        if self.allowance(self.unit) == 0 {
             return None;
         }
+        // The last of mixed sizes is as large as the limit still allows.
+        let wanted = if self.is_endless { wanted } else { wanted.min(self.left_bytes / self.unit * self.unit) };
         if self.selection == FileSelection::Random {
             self.file = below(&mut self.rng, self.files.len() as u64) as usize;
         }
         let unit = self.unit;
         let file_index = self.file;
         let file = &mut self.files[file_index];
-        let (offset, length, is_pass_over) = file.place_next(op, wanted, unit, &mut self.rng);
+        let (offset, length, is_pass_over) = file.place_next(op, (wanted, is_fixed), unit, &mut self.rng);
         match self.selection {
             FileSelection::RoundRobin => self.file = (file_index + 1) % self.files.len(),
             FileSelection::Sequential if is_pass_over => self.file = (file_index + 1) % self.files.len(),
@@ -371,58 +382,83 @@ fn draw_op(rng: &mut Xoshiro256PlusPlus, read_percent: u8) -> OpKind {
     if below(rng, 100) < u64::from(read_percent) { OpKind::Read } else { OpKind::Write }
 }
 
-fn new_pass(unit_count: u64, seed: u64, pass: u64, is_fixed: bool) -> Place {
-    let order = Permutation::new(unit_count, mix64(seed ^ mix64(pass)));
+fn first_pass(unit_count: u64, seed: u64, is_fixed: bool) -> Place {
+    let order = Permutation::new(unit_count, mix64(seed ^ mix64(0)));
     if is_fixed {
-        Place::Once { order, ahead: [0; REQUEST_BLOCK], at: 0, filled: 0 }
+        Place::Once { order, ahead: [0; REQUEST_BLOCK], at: 0, filled: 0, left: unit_count }
     } else {
         Place::Cover { order, taken: vec![0; unit_count.div_ceil(64) as usize], left: unit_count }
     }
 }
 
 impl FileCursor {
-    fn next_pass(&mut self, is_fixed: bool) {
+    /// Begins the next pass, in another order.
+    fn next_pass(&mut self) {
         self.pass += 1;
-        self.place = new_pass(self.unit_count, self.seed, self.pass, is_fixed);
+        let next = || Permutation::new(self.unit_count, mix64(self.seed ^ mix64(self.pass)));
+        match &mut self.place {
+            Place::Once { order, at, filled, left, .. } => {
+                *order = next();
+                (*at, *filled, *left) = (0, 0, self.unit_count);
+            }
+            Place::Cover { order, taken, left } => {
+                *order = next();
+                taken.fill(0);
+                *left = self.unit_count;
+            }
+            Place::Sequential { .. } | Place::Sampled { .. } => unreachable!("their passes need no preparation"),
+        }
     }
 
-    /// Offset and length of the next I/O, and whether it was the last one of a pass.
-    fn place_next(&mut self, op: OpKind, wanted: u64, unit: u64, rng: &mut Xoshiro256PlusPlus) -> (u64, u64, bool) {
+    /// Offset and length of the next I/O, and whether it was the last one of a pass. `wanted` is the
+    /// length that was drawn, and whether the operation has only this one.
+    fn place_next(
+        &mut self,
+        op: OpKind,
+        wanted: (u64, bool),
+        unit: u64,
+        rng: &mut Xoshiro256PlusPlus,
+    ) -> (u64, u64, bool) {
+        let (wanted, is_fixed) = wanted;
         let end = self.unit_count * unit;
         let wanted = wanted.min(end);
         match &mut self.place {
             Place::Sequential { next } => {
                 let next = &mut next[op_index(op)];
-                if *next + wanted > end {
+                if *next == end || (is_fixed && *next + wanted > end) {
                     *next = 0;
                 }
+                // The last of mixed sizes is as large as the region still is.
                 let offset = *next;
-                *next += wanted;
-                (self.offset + offset, wanted, *next + wanted > end)
+                let length = wanted.min(end - offset);
+                *next += length;
+                (self.offset + offset, length, *next == end || (is_fixed && *next + wanted > end))
             }
-            Place::Sampled(sampler) => {
+            Place::Sampled { sampler, left } => {
                 let block = sampler.sample(rng).min((end - wanted) / unit);
-                (self.offset + block * unit, wanted, false)
+                *left = left.saturating_sub(wanted);
+                let is_over = *left == 0;
+                if is_over {
+                    *left = end;
+                }
+                (self.offset + block * unit, wanted, is_over)
             }
-            Place::Once { order, ahead, at, filled } => {
+            Place::Once { left: 0, .. } | Place::Cover { left: 0, .. } => {
+                self.next_pass();
+                self.place_next(op, (wanted, is_fixed), unit, rng)
+            }
+            Place::Once { order, ahead, at, filled, left } => {
                 if *at == *filled {
                     *filled = order.fill(ahead);
                     *at = 0;
-                    if *filled == 0 {
-                        self.next_pass(true);
-                        return self.place_next(op, wanted, unit, rng);
-                    }
+                    assert!(*filled > 0, "a block is left, so the order has not ended");
                 }
                 let block = ahead[*at];
                 *at += 1;
-                let is_over = *at == *filled && order.is_over();
-                (self.offset + block * unit, unit, is_over)
+                *left -= 1;
+                (self.offset + block * unit, unit, *left == 0)
             }
             Place::Cover { order, taken, left } => {
-                if *left == 0 {
-                    self.next_pass(false);
-                    return self.place_next(op, wanted, unit, rng);
-                }
                 let is_free = |taken: &[u64], block: u64| {
                     block < self.unit_count && taken[(block / 64) as usize] & (1 << (block % 64)) == 0
                 };

@@ -78,11 +78,6 @@ impl Permutation {
         x
     }
 
-    /// True when every entry was handed out.
-    pub(crate) fn is_over(&self) -> bool {
-        self.next == self.end
-    }
-
     /// Writes the next entries of the order to `out`; returns how many. 0 when the pass is over.
     pub(crate) fn fill(&mut self, out: &mut [u64]) -> usize {
         let mut filled = 0;

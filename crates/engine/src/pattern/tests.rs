@@ -1,1 +1,382 @@
 //! What the generator promises, on plans small enough to see.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::{HashMap, HashSet};
+use trueio_model::{
+    Content, ContentKind, DirectPolicy, EngineKind, FilePlan, Flush, Limits, Pattern, Prepare, Queue, SyncMode,
+    UringOptions, WriteFlags,
+};
+
+const UNIT: u64 = 512;
+
+/// One file of `blocks` times 512 bytes behind `offset`, uniform, each block once, without a limit.
+fn plan(blocks: u64, offset: u64, mix: OpMix, order: Order, sizes: BlockSizes) -> JobPlan {
+    let file = |size_bytes| FilePlan {
+        path: String::new(),
+        prepare: Prepare::Nothing,
+        remove_after: false,
+        offset_bytes: offset,
+        size_bytes,
+    };
+    JobPlan {
+        name: "test".to_owned(),
+        phase: 0,
+        engine: EngineKind::Null,
+        workers: 1,
+        files: vec![file(blocks * UNIT)],
+        file_selection: FileSelection::RoundRobin,
+        pattern: Pattern { mix, order, read_sizes: sizes.clone(), write_sizes: sizes.clone(), trim_sizes: sizes },
+        queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0 },
+        limits: Limits {
+            io_bytes: blocks * UNIT,
+            loops: 1,
+            io_count: None,
+            runtime_ns: None,
+            is_time_based: false,
+            ramp_ns: 0,
+            start_delay_ns: 0,
+        },
+        direct: DirectPolicy::Off,
+        sync: SyncMode::None,
+        write_flags: WriteFlags::default(),
+        flush: Flush::default(),
+        pace: None,
+        think: None,
+        content: Content { kind: ContentKind::Random, compressible_percent: 0, duplicate_percent: 0, refill: false },
+        verify: None,
+        uring: UringOptions { registered_buffers: false, registered_files: false, sqpoll: false, iopoll: false },
+        simulated: None,
+        cpus: Vec::new(),
+        nice: None,
+        invalidate: false,
+        seed: 1,
+        buffer_alignment_bytes: 4096,
+        continue_on_error: false,
+        values: Vec::new(),
+    }
+}
+
+const ONCE: Order = Order::Random { distribution: Distribution::Uniform, each_block_once: true };
+const AGAIN: Order = Order::Random { distribution: Distribution::Uniform, each_block_once: false };
+const READ: OpMix = OpMix::Only(OpKind::Read);
+const WRITE: OpMix = OpMix::Only(OpKind::Write);
+
+fn with_files(mut plan: JobPlan, count: usize, selection: FileSelection) -> JobPlan {
+    plan.files = vec![plan.files[0].clone(); count];
+    plan.limits.io_bytes *= count as u64;
+    plan.file_selection = selection;
+    plan
+}
+
+/// Requests until the generator says that it is done, at most `most`.
+fn take(plan: &JobPlan, worker: u32, most: usize) -> Vec<Request> {
+    let mut generator = Generator::new(plan, worker);
+    let mut out = Vec::new();
+    let mut block = [Request::NONE; REQUEST_BLOCK];
+    while out.len() < most {
+        let n = generator.refill(&mut block);
+        if n == 0 {
+            // Done once is done for good.
+            assert_eq!(generator.refill(&mut block), 0);
+            return out;
+        }
+        out.extend_from_slice(&block[..n]);
+    }
+    out.truncate(most);
+    out
+}
+
+fn bytes(requests: &[Request]) -> u64 {
+    requests.iter().map(|r| u64::from(r.length)).sum()
+}
+
+/// How often each unit of the file was touched.
+fn touched(requests: &[Request], plan: &JobPlan, file: u16) -> Vec<u32> {
+    let region = &plan.files[usize::from(file)];
+    let mut units = vec![0; (region.size_bytes / UNIT) as usize];
+    for r in requests.iter().filter(|r| r.file == file && r.op != OpKind::Sync) {
+        let first = (r.offset - region.offset_bytes) / UNIT;
+        for unit in first..first + u64::from(r.length) / UNIT {
+            units[unit as usize] += 1;
+        }
+    }
+    units
+}
+
+fn any_sizes() -> impl Strategy<Value = BlockSizes> {
+    prop_oneof![
+        (1u64..9).prop_map(|n| BlockSizes::Fixed(n * UNIT)),
+        (1u64..4, 1u64..9)
+            .prop_map(|(min, more)| BlockSizes::Range { min_bytes: min * UNIT, max_bytes: (min + more) * UNIT }),
+        (1u64..4, 4u64..17, 1u32..99)
+            .prop_map(|(a, b, weight)| BlockSizes::Weighted(vec![(a * UNIT, weight), (b * UNIT, 100 - weight)])),
+    ]
+}
+
+fn any_order() -> impl Strategy<Value = Order> {
+    let random = |distribution| Order::Random { distribution, each_block_once: false };
+    prop_oneof![
+        Just(Order::Sequential),
+        Just(ONCE),
+        Just(AGAIN),
+        Just(random(Distribution::Zipf { theta: 1.1 })),
+        Just(random(Distribution::Pareto { h: 0.2 })),
+        Just(random(Distribution::Normal { deviation_percent: 20.0 })),
+        Just(random(Distribution::Zoned { zones: vec![(60.0, 10.0), (40.0, 90.0)] })),
+    ]
+}
+
+fn any_mix() -> impl Strategy<Value = OpMix> {
+    prop_oneof![
+        Just(READ),
+        Just(WRITE),
+        Just(OpMix::Only(OpKind::Trim)),
+        (0u8..=100).prop_map(|read_percent| OpMix::ReadWrite { read_percent })
+    ]
+}
+
+fn any_selection() -> impl Strategy<Value = FileSelection> {
+    prop_oneof![Just(FileSelection::RoundRobin), Just(FileSelection::Sequential), Just(FileSelection::Random)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn every_request_lies_within_its_region_at_a_multiple_of_the_unit(
+        blocks in 32u64..300, offset in 0u64..5, sizes in any_sizes(), order in any_order(), mix in any_mix(),
+        files in 1usize..4, selection in any_selection(), flush in 0u64..5, seed: u64,
+    ) {
+        let mut plan = with_files(plan(blocks, offset * UNIT, mix, order, sizes.clone()), files, selection);
+        plan.seed = seed;
+        plan.flush.fdatasync_every = flush;
+        plan.limits.loops = 3;
+        let unit = Sizes::new(&sizes).each().into_iter().fold(0, gcd);
+        let requests = take(&plan, 0, 3_000);
+        prop_assert!(!requests.is_empty());
+        for r in requests.iter().filter(|r| r.op != OpKind::Sync) {
+            let length = u64::from(r.length);
+            prop_assert!(usize::from(r.file) < files);
+            prop_assert!(r.offset >= offset * UNIT && r.offset + length <= (offset + blocks) * UNIT, "{r:?}");
+            prop_assert!((r.offset - offset * UNIT).is_multiple_of(unit), "{r:?}");
+            prop_assert!(length > 0 && length.is_multiple_of(unit) && length <= sizes.max_bytes(), "{r:?}");
+        }
+    }
+
+    #[test]
+    fn the_same_plan_and_worker_give_the_same_requests_and_another_worker_others(
+        sizes in any_sizes(), order in any_order(), mix in any_mix(), seed: u64,
+    ) {
+        let mut plan = plan(4_096, 0, mix, order.clone(), sizes);
+        plan.seed = seed;
+        plan.limits.is_time_based = true;
+        let requests = take(&plan, 0, 500);
+        prop_assert_eq!(&requests, &take(&plan, 0, 500));
+        plan.engine = EngineKind::Sync;
+        prop_assert_eq!(&requests, &take(&plan, 0, 500));
+        if order != Order::Sequential {
+            prop_assert_ne!(&requests, &take(&plan, 1, 500));
+            plan.seed ^= 1;
+            prop_assert_ne!(&requests, &take(&plan, 0, 500));
+        }
+    }
+
+    #[test]
+    fn sequential_requests_follow_each_other_and_begin_again_at_the_end(blocks in 1u64..200, size in 1u64..9) {
+        let size = size.min(blocks) * UNIT;
+        let mut plan = plan(blocks, 8 * UNIT, READ, Order::Sequential, BlockSizes::Fixed(size));
+        plan.limits.is_time_based = true;
+        let whole = blocks * UNIT / size;
+        for (i, r) in take(&plan, 0, 1_000).iter().enumerate() {
+            prop_assert_eq!(r.offset, 8 * UNIT + i as u64 % whole * size);
+        }
+    }
+
+    #[test]
+    fn each_block_once_covers_every_unit_once_a_pass_whatever_the_sizes(
+        blocks in 16u64..400, sizes in any_sizes(), files in 1usize..4, selection in any_selection(), seed: u64,
+    ) {
+        let mut plan = with_files(plan(blocks, 0, WRITE, ONCE, sizes), files, selection);
+        plan.seed = seed;
+        // Three passes over the first file, in order; a rest smaller than a unit is never touched.
+        plan.limits.is_time_based = true;
+        let unit = Sizes::new(&plan.pattern.write_sizes).each().into_iter().fold(0, gcd);
+        let whole = blocks * UNIT / unit * unit;
+        let requests: Vec<Request> = take(&plan, 0, 30_000).into_iter().filter(|r| r.file == 0).collect();
+        let mut rest = &requests[..];
+        for pass in 0..2 {
+            let mut end = 0;
+            let mut sum = 0;
+            while sum < whole {
+                sum += u64::from(rest[end].length);
+                end += 1;
+            }
+            prop_assert_eq!(sum, whole, "no request spans two passes");
+            let units = touched(&rest[..end], &plan, 0);
+            let (covered, left_over) = units.split_at((whole / UNIT) as usize);
+            prop_assert!(covered.iter().all(|&n| n == 1), "pass {}: {:?}", pass, units);
+            prop_assert!(left_over.iter().all(|&n| n == 0));
+            rest = &rest[end..];
+        }
+    }
+
+    #[test]
+    fn a_limit_of_bytes_is_kept_to_the_unit(
+        blocks in 32u64..300, io_blocks in 1u64..1_000, loops in 1u64..4, sizes in any_sizes(), order in any_order(),
+        mix in any_mix(), flush in 0u64..4,
+    ) {
+        let mut plan = plan(blocks, 0, mix, order, sizes);
+        plan.limits.io_bytes = io_blocks * UNIT;
+        plan.limits.loops = loops;
+        plan.flush.fsync_every = flush;
+        let unit = Sizes::new(&plan.pattern.read_sizes).each().into_iter().fold(0, gcd);
+        prop_assert_eq!(bytes(&take(&plan, 0, usize::MAX)), io_blocks * UNIT / unit * unit * loops);
+    }
+
+    #[test]
+    fn a_limit_of_ios_is_exact_and_does_not_count_sync_calls(
+        count in 0u64..500, order in any_order(), sizes in any_sizes(), mix in any_mix(), flush in 0u64..4,
+    ) {
+        let mut plan = plan(64, 0, mix, order, sizes);
+        plan.limits.io_count = Some(count);
+        plan.limits.is_time_based = true;
+        plan.flush.fsync_every = flush;
+        let ios = take(&plan, 0, usize::MAX).iter().filter(|r| r.op != OpKind::Sync).count();
+        prop_assert_eq!(ios as u64, count);
+    }
+
+    #[test]
+    fn a_sync_call_comes_after_every_so_many_writes(every in 1u64..9, read_percent in 0u8..=90, data_only: bool) {
+        let mut plan = plan(256, 0, OpMix::ReadWrite { read_percent }, ONCE, BlockSizes::Fixed(UNIT));
+        plan.limits.is_time_based = true;
+        *(if data_only { &mut plan.flush.fdatasync_every } else { &mut plan.flush.fsync_every }) = every;
+        let mut writes = 0;
+        for r in take(&plan, 0, 2_000) {
+            match r.op {
+                OpKind::Write => writes += 1,
+                OpKind::Sync => {
+                    prop_assert_eq!((writes, r.data_only), (every, data_only));
+                    writes = 0;
+                }
+                _ => {}
+            }
+            prop_assert!(writes <= every);
+        }
+    }
+
+    #[test]
+    fn files_in_sequence_are_each_done_to_their_end(
+        blocks in 16u64..300, sizes in any_sizes(), order in any_order(), seed: u64,
+    ) {
+        let mut plan = with_files(plan(blocks, 0, READ, order.clone(), sizes), 3, FileSelection::Sequential);
+        plan.seed = seed;
+        plan.limits.is_time_based = true;
+        let requests = take(&plan, 0, 10_000);
+        let mut visits: Vec<(u16, u64)> = Vec::new();
+        for r in &requests {
+            match visits.last_mut() {
+                Some((file, sum)) if *file == r.file => *sum += u64::from(r.length),
+                _ => visits.push((r.file, u64::from(r.length))),
+            }
+        }
+        let most = plan.pattern.read_sizes.max_bytes();
+        visits.pop();
+        prop_assert!(visits.len() >= 3);
+        for (i, &(file, sum)) in visits.iter().enumerate() {
+            prop_assert_eq!(usize::from(file), i % 3);
+            prop_assert!(sum + most > blocks * UNIT && sum < blocks * UNIT + most, "{} of {}", sum, blocks * UNIT);
+        }
+    }
+}
+
+#[test]
+fn files_in_turn_and_at_random_get_equal_shares() {
+    for selection in [FileSelection::RoundRobin, FileSelection::Random] {
+        let mut plan = with_files(plan(64, 0, READ, ONCE, BlockSizes::Fixed(UNIT)), 4, selection);
+        plan.limits.is_time_based = true;
+        let requests = take(&plan, 0, 40_000);
+        for file in 0..4 {
+            let share = requests.iter().filter(|r| r.file == file).count();
+            // √(40,000 · ¼ · ¾) = 87; four deviations.
+            let slack = if selection == FileSelection::RoundRobin { 0 } else { 347 };
+            assert!(share.abs_diff(10_000) <= slack, "{selection:?}: file {file} got {share}");
+        }
+    }
+}
+
+#[test]
+fn a_time_based_job_is_never_done_by_its_bytes_or_loops() {
+    for order in [Order::Sequential, ONCE, AGAIN] {
+        for flush in [0, 3] {
+            let mut plan = plan(16, 0, WRITE, order.clone(), BlockSizes::Fixed(UNIT));
+            plan.limits.is_time_based = true;
+            plan.flush.fsync_every = flush;
+            assert_eq!(take(&plan, 0, 100_000).len(), 100_000);
+        }
+    }
+}
+
+#[test]
+fn the_second_pass_has_another_order() {
+    let mut plan = plan(1_000, 0, READ, ONCE, BlockSizes::Fixed(UNIT));
+    plan.limits.loops = 2;
+    let requests = take(&plan, 0, usize::MAX);
+    assert_eq!(requests.len(), 2_000);
+    let equal = requests[..1_000].iter().zip(&requests[1_000..]).filter(|(a, b)| a.offset == b.offset).count();
+    // A random order has one fixed point on average; more than ten in 10^8 orders.
+    assert!(equal <= 10, "{equal}");
+}
+
+#[test]
+fn the_mix_is_drawn_with_its_percentage() {
+    for (percent, slack) in [(0, 0), (30, 367), (70, 367), (100, 0)] {
+        let mut plan = plan(64, 0, OpMix::ReadWrite { read_percent: percent }, AGAIN, BlockSizes::Fixed(UNIT));
+        plan.limits.is_time_based = true;
+        let reads = take(&plan, 0, 40_000).iter().filter(|r| r.op == OpKind::Read).count();
+        // √(40,000 · 0.3 · 0.7) = 92; four deviations.
+        assert!(reads.abs_diff(usize::from(percent) * 400) <= slack, "{percent} %: {reads}");
+    }
+}
+
+#[test]
+fn sizes_are_drawn_with_their_weights_and_ranges_evenly() {
+    let mut weighted =
+        plan(4_096, 0, READ, AGAIN, BlockSizes::Weighted(vec![(UNIT, 60), (4 * UNIT, 30), (8 * UNIT, 10)]));
+    weighted.limits.is_time_based = true;
+    let mut counts: HashMap<u32, u64> = HashMap::new();
+    take(&weighted, 0, 40_000).iter().for_each(|r| *counts.entry(r.length).or_default() += 1);
+    for (length, expected) in [(512, 24_000), (2_048, 12_000), (4_096, 4_000)] {
+        assert!(counts[&length].abs_diff(expected) < 400, "{counts:?}");
+    }
+    let range = BlockSizes::Range { min_bytes: 2 * UNIT, max_bytes: 9 * UNIT };
+    let mut range = plan(4_096, 0, READ, AGAIN, range);
+    range.limits.is_time_based = true;
+    let seen: HashSet<u32> = take(&range, 0, 1_000).iter().map(|r| r.length).collect();
+    // Multiples of the smallest, up to the largest that fits: 2, 4, 6, 8.
+    assert_eq!(seen, [1_024, 2_048, 3_072, 4_096].into());
+}
+
+#[test]
+fn a_plain_job_and_the_general_path_visit_the_same_blocks() {
+    let plain = plan(1_000, 0, WRITE, ONCE, BlockSizes::Fixed(UNIT));
+    let mut general = plain.clone();
+    general.flush.fsync_every = 7;
+    let general: Vec<Request> = take(&general, 0, usize::MAX).into_iter().filter(|r| r.op == OpKind::Write).collect();
+    assert_eq!(take(&plain, 0, usize::MAX), general);
+}
+
+#[test]
+fn mean_sizes_are_those_of_the_draw() {
+    for sizes in [
+        BlockSizes::Fixed(4 * UNIT),
+        BlockSizes::Range { min_bytes: UNIT, max_bytes: 7 * UNIT },
+        BlockSizes::Weighted(vec![(UNIT, 75), (8 * UNIT, 25)]),
+    ] {
+        let mut plan = plan(4_096, 0, READ, AGAIN, sizes.clone());
+        plan.limits.is_time_based = true;
+        let mean = Generator::new(&plan, 0).mean_size_bytes();
+        let drawn = bytes(&take(&plan, 0, 20_000)) as f64 / 20_000.0;
+        assert!((drawn / mean - 1.0).abs() < 0.03, "{sizes:?}: {drawn} of {mean}");
+    }
+}
