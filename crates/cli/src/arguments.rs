@@ -49,6 +49,19 @@ pub(crate) fn command() -> Command {
                 .after_help(JOB_FILE_HELP),
         )
         .subcommand(
+            Command::new("device")
+                .about("What a directory, a file or a block device is, down to the disks, and who says so")
+                .arg(
+                    Arg::new("path")
+                        .value_name("PATH")
+                        .help("What to look at")
+                        .default_value(".")
+                        .value_hint(ValueHint::AnyPath)
+                        .value_parser(value_parser!(PathBuf)),
+                )
+                .arg(switch("json", "Print every fact with its source, as JSON")),
+        )
+        .subcommand(
             Command::new("doctor")
                 .about("What this machine allows, and what the tool itself costs here")
                 .arg(switch("json", "Print JSON instead of text")),

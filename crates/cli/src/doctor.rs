@@ -1,10 +1,11 @@
-//! `trueio doctor`: what this machine allows, and what the tool itself costs here.
+//! `trueio doctor` and `trueio device`: what this machine allows, and what a target is.
 
 use crate::failure::Failure;
 use crate::output;
 use clap::ArgMatches;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_device::System;
 use trueio_engine::{availability, choose_clock, measure_ruler};
@@ -60,6 +61,21 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     for means in means {
         let _ = writeln!(text, "  {:3}  {:10} {}", word(means.is_there), means.name, means.detail);
     }
+    output::print_all(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `trueio device`.
+pub(crate) fn device(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let path = matches.get_one::<PathBuf>("path").expect("it has a default");
+    let system = System::live();
+    let facts = trueio_device::target_facts(&system, path).map_err(|e| Failure::refused_by(&e, None))?;
+    let text = if matches.get_flag("json") {
+        format!("{:#}\n", serde_json::json!(facts))
+    } else {
+        let style = output::style(std::io::stdout().is_terminal());
+        trueio_report::target(&facts, &trueio_device::environment(&system), &style)
+    };
     output::print_all(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Some(("baseline", arguments)) => baseline::command(arguments),
         Some(("run", arguments)) => run::command(arguments),
         Some(("explain", arguments)) => run::explain(arguments),
+        Some(("device", arguments)) => doctor::device(arguments),
         Some(("doctor", arguments)) => doctor::command(arguments),
         Some(("history", arguments)) => history::list(arguments),
         Some(("report", arguments)) => history::report(arguments),

@@ -85,7 +85,7 @@ fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// The terminal's layout: its width, colours unless `NO_COLOR` or a pipe says no.
-fn style(is_terminal: bool) -> Style {
+pub(crate) fn style(is_terminal: bool) -> Style {
     let width = match rustix::termios::tcgetwinsize(std::io::stderr()) {
         Ok(size) if is_terminal && size.ws_col > 0 => usize::from(size.ws_col).min(140),
         _ => 100,

@@ -23,4 +23,4 @@ pub use html::html;
 pub use json::{ReadError, json, parse};
 pub use progress::progress_line;
 pub use summary::{Row, shape_of, summary};
-pub use terminal::{Style, terminal};
+pub use terminal::{Style, target, terminal};

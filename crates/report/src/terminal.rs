@@ -14,7 +14,7 @@ use crate::words::{
     check_sentence, failed_ios, footnotes, levels, machine_lines, manners, not_seen, notes, outcome_sentence,
     ruler_sentences, target_lines, verification,
 };
-use trueio_model::{Check, CheckOutcome, Histogram, RunRecord, Verdict, units};
+use trueio_model::{Check, CheckOutcome, Environment, Histogram, RunRecord, TargetFacts, Verdict, units};
 
 /// How text is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,15 @@ pub fn terminal(record: &RunRecord, style: &Style) -> String {
     page.notes(record);
     page.ruler(record);
     page.outcome(record);
+    if style.unicode { page.out } else { to_ascii(&page.out) }
+}
+
+/// What a target and its machine are, as text: the head of every terminal page.
+pub fn target(target: &TargetFacts, environment: &Environment, style: &Style) -> String {
+    let mut page = Page { style: Style { width: style.width.max(40), ..*style }, out: String::new() };
+    for (name, text) in target_lines(target).into_iter().chain(machine_lines(environment)) {
+        page.fact(name, &text);
+    }
     if style.unicode { page.out } else { to_ascii(&page.out) }
 }
 

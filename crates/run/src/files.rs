@@ -102,6 +102,15 @@ pub fn refuse_held_devices(plan: &Plan) -> Result<(), FileError> {
                     holder.source
                 )));
             }
+            // A device that nobody uses now may still be somebody's: what is written on it says so.
+            let found =
+                trueio_device::signatures(path).map_err(|e| held(format!("its content cannot be read: {e}")))?;
+            if let Some(signature) = found.first() {
+                return Err(held(format!(
+                    "it carries {} (at byte {}); if that may be destroyed, remove it first (`wipefs --all {}`)",
+                    signature.kind, signature.offset, file.path
+                )));
+            }
         }
     }
     Ok(())
