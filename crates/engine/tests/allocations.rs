@@ -1,0 +1,100 @@
+//! The loop allocates nothing, so memory does not grow with a run's length.
+//!
+//! An allocator that counts stands in this test binary; it counts the whole process, so there is one
+//! test here and no other thread beside the worker's.
+
+mod common;
+
+use common::{Job, KIB, MIB, MS, Open, assert_clean, filled, folder};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use trueio_engine::availability;
+use trueio_model::{Arrivals, BlockSizes, Checksum, EngineKind, OpKind};
+
+/// The system's allocator, counted.
+struct Counting;
+
+static CALLS: AtomicU64 = AtomicU64::new(0);
+static BYTES: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is handed on unchanged to the system's allocator, which keeps the promises.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        CALLS.fetch_add(1, Relaxed);
+        BYTES.fetch_add(layout.size() as u64, Relaxed);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        CALLS.fetch_add(1, Relaxed);
+        BYTES.fetch_add(layout.size() as u64, Relaxed);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        CALLS.fetch_add(1, Relaxed);
+        BYTES.fetch_add(size as u64, Relaxed);
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// (calls, bytes) that a run asked for.
+fn allocated(job: &Job) -> (u64, u64) {
+    let before = (CALLS.load(Relaxed), BYTES.load(Relaxed));
+    let report = job.run();
+    let after = (CALLS.load(Relaxed), BYTES.load(Relaxed));
+    assert_clean(&report, &job.plan.name);
+    (after.0 - before.0, after.1 - before.1)
+}
+
+/// Goal: a run of any length needs the memory of the shortest.
+/// Method: each job at one length and at ten times (or more) of it; calls to the allocator and bytes are
+/// the same. The longer null run passes several rows of 100 ms and several passes over its region.
+#[test]
+fn a_run_ten_times_as_long_allocates_not_once_more() {
+    let folder = folder();
+    let path = filled(folder.path(), "file", MIB);
+    let works = availability();
+    let mixed_sizes = || BlockSizes::Weighted(vec![(4 * KIB, 50), (16 * KIB, 50)]);
+    // Whatever is made once in a process is made before.
+    allocated(&Job::new(EngineKind::Null).ios(10));
+
+    let mut jobs: Vec<(&str, u64, Box<dyn Fn(u64) -> Job>)> = vec![
+        ("null, depth 1", 100_000, Box::new(|n| Job::new(EngineKind::Null).ios(n))),
+        ("null, depth 32", 100_000, Box::new(|n| Job::new(EngineKind::Null).depth(32).ios(n))),
+        ("null, mixed sizes", 20_000, Box::new(move |n| Job::new(EngineKind::Null).sizes(mixed_sizes()).ios(n))),
+        ("null, mix", 20_000, Box::new(|n| Job::new(EngineKind::Null).mixed(50).sequential().ios(n))),
+        ("null, paced", 200, Box::new(|n| Job::new(EngineKind::Null).rate(10_000.0, Arrivals::Poisson).ios(n))),
+    ];
+    for engine in EngineKind::ALL {
+        if engine == EngineKind::Simulated || !works.iter().any(|a| a.engine == engine && a.works) {
+            continue;
+        }
+        let path = &path;
+        jobs.push((
+            engine.name(),
+            500,
+            Box::new(move |n| {
+                let job = Job::new(engine).on(&[path], MIB, Open::ReadWrite).op(OpKind::Write).ios(n);
+                let job = if engine.touches_files() { job.verify(Checksum::Crc32c) } else { job };
+                job.with(|p| p.flush.fdatasync_every = 100)
+            }),
+        ));
+    }
+    for (name, ios, job) in jobs {
+        let (short, long) = (allocated(&job(ios)), allocated(&job(10 * ios)));
+        assert_eq!(short, long, "{name}: (calls, bytes) of {ios} I/Os and of ten times as many");
+    }
+
+    // On the modelled disk, an hour of rows: 36,000, and then some.
+    let hours = |n: u64| allocated(&Job::simulated(200 * MS, 1).time(n * 3_600_000 * MS));
+    assert_eq!(hours(1), hours(5), "one hour and five");
+}
