@@ -6,7 +6,7 @@
 //! | bytes  | field      | meaning                                                            |
 //! |--------|------------|--------------------------------------------------------------------|
 //! |  0..8  | `magic`    | `b"TRUEIO\0\x01"`; the last byte is the version                    |
-//! |  8..16 | `run`      | the job's seed and worker, mixed: whose write it was               |
+//! |  8..16 | `run`      | a random number of the run and worker: whose write it was          |
 //! | 16..24 | `offset`   | where the block was meant to go, in bytes                          |
 //! | 24..32 | `sequence` | the write's number within its worker, from 1                       |
 //! | 32..36 | `length`   | the block's length, in bytes                                       |

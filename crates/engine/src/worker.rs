@@ -19,7 +19,7 @@ use crate::engines::{
     SimulatedEngine, SyncEngine, TargetFile,
 };
 use crate::pace::Calendar;
-use crate::pattern::{Generator, mix64, worker_seed};
+use crate::pattern::{Generator, worker_seed};
 use crate::recorder::{Progress, Recorder, WorkerReport, slot_of};
 use crate::request::{REQUEST_BLOCK, Request};
 use crate::verify::{self, BlockHeader};
@@ -237,6 +237,9 @@ fn on_real_clock<E: Engine>(context: &WorkerContext<'_>, engine: E, pool: Buffer
 fn apply_scheduling(plan: &JobPlan, worker: u32) -> Result<(), String> {
     if !plan.cpus.is_empty() {
         let cpu = plan.cpus[worker as usize % plan.cpus.len()];
+        if cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
+            return Err(format!("pinning a worker to processor {cpu}: there is none"));
+        }
         let mut set = rustix::thread::CpuSet::new();
         set.set(cpu as usize);
         rustix::thread::sched_setaffinity(None, &set)
@@ -310,6 +313,8 @@ pub struct Worker<'a, E, C> {
     is_batch_adapted: bool,
     single_op: Option<OpKind>,
     write_sequence: u64,
+    /// What verified blocks carry; see [`run_tag`].
+    run: u64,
     /// Requests taken from the generator before this block; see [`Worker::issued`].
     issued_before: u64,
     /// The due time of the request at `block_at`, once the calendar was asked for it.
@@ -392,6 +397,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             is_batch_adapted,
             single_op,
             write_sequence: 0,
+            run: run_tag(),
             issued_before: 0,
             pending_due: None,
             thought_at: 0,
@@ -682,7 +688,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         self.content.prepare(buffer, request.offset, self.write_sequence);
         if let Some(verify) = self.context.plan.verify {
             let header = BlockHeader {
-                run: run_tag(self.context),
+                run: self.run,
                 offset: request.offset,
                 sequence: self.write_sequence,
                 length: request.length,
@@ -916,7 +922,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let Some(verify) = self.context.plan.verify else { return };
         let block = &self.pool.slice(slot as usize)[..request.length as usize];
         // In a mixed job a block may be read before it is written; the pass at the end reads them all.
-        if sequence == 0 && self.single_op.is_none() && !verify::was_written_by(block, run_tag(self.context)) {
+        if sequence == 0 && self.single_op.is_none() && !verify::was_written_by(block, self.run) {
             return;
         }
         let header =
@@ -967,7 +973,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
 
     /// Reads back everything this worker wrote, in the order it was written. Not timed.
     fn verify_written(&mut self) -> Result<(), EngineError> {
-        let run = run_tag(self.context);
+        let run = self.run;
         let mut last = self.last_writes()?;
         let mut generator = Generator::new(self.context.plan, self.context.worker);
         let mut block = [Request::NONE; REQUEST_BLOCK];
@@ -1108,9 +1114,12 @@ fn units_of<'a>(plan: &JobPlan, request: &Request, unit: u64, of: &'a mut [Vec<u
     &mut of[file][first..first + (u64::from(request.length) / unit) as usize]
 }
 
-/// Marks a worker's writes, so that another's are told from them. Never 0.
-fn run_tag(context: &WorkerContext<'_>) -> u64 {
-    mix64(worker_seed(context.plan, context.worker)) | 1
+/// Marks the writes of this worker in this run. Never 0, and never the same twice: with the same seed a
+/// run writes the same to the same places, and if the disk lost it all, what an earlier run left there
+/// would read back as if it had been written.
+fn run_tag() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish() | 1
 }
 
 /// What went wrong with an I/O and what to do, in words.

@@ -55,6 +55,9 @@ fn allocated(job: &Job) -> (u64, u64) {
     (after.0 - before.0, after.1 - before.1)
 }
 
+/// A name, a number of I/Os, and the job that does a given number of them.
+type Case<'a> = (&'a str, u64, Box<dyn Fn(u64) -> Job + 'a>);
+
 /// Goal: a run of any length needs the memory of the shortest.
 /// Method: each job at one length and at ten times (or more) of it; calls to the allocator and bytes are
 /// the same. The longer null run passes several rows of 100 ms and several passes over its region.
@@ -67,7 +70,7 @@ fn a_run_ten_times_as_long_allocates_not_once_more() {
     // Whatever is made once in a process is made before.
     allocated(&Job::new(EngineKind::Null).ios(10));
 
-    let mut jobs: Vec<(&str, u64, Box<dyn Fn(u64) -> Job>)> = vec![
+    let mut jobs: Vec<Case<'_>> = vec![
         ("null, depth 1", 100_000, Box::new(|n| Job::new(EngineKind::Null).ios(n))),
         ("null, depth 32", 100_000, Box::new(|n| Job::new(EngineKind::Null).depth(32).ios(n))),
         ("null, mixed sizes", 20_000, Box::new(move |n| Job::new(EngineKind::Null).sizes(mixed_sizes()).ios(n))),

@@ -187,8 +187,9 @@ impl IoUringEngine {
         let (address, length) = setup.buffers;
         if setup.uring.registered_buffers && length > 0 {
             let region = [libc::iovec { iov_base: address.cast(), iov_len: length }];
-            // SAFETY: the region belongs to the worker's pool, which outlives the engine: the ring
-            // is dropped first, and with it the registration.
+            // SAFETY: the region belongs to the worker's pool, which is freed after the ring was closed
+            // with nothing in flight, or never. (A closed ring may keep the pages pinned for a moment
+            // longer; without an I/O nobody writes to them.)
             match unsafe { submitter.register_buffers(&region) } {
                 Ok(()) => has_fixed_buffers = true,
                 Err(error) => {

@@ -176,8 +176,7 @@ impl Engine for LibaioEngine {
                 }
                 Some(errno) if errno != libc::EAGAIN => {
                     // The first of the rest was rejected: it completes with the error.
-                    // SAFETY: the pointer was made from a live iocb of ours by `queue`.
-                    let slot = unsafe { (**rest.first().expect("not empty")).data } as u32;
+                    let slot = ((rest[0].addr() - self.iocbs.as_ptr().addr()) / size_of::<Iocb>()) as u32;
                     self.own.push_back(Completion { slot, result: -i64::from(errno) });
                     done += 1;
                 }

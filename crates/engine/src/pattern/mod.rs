@@ -173,6 +173,8 @@ impl Generator {
             OpMix::Only(op) => vec![op_index(op)],
             OpMix::ReadWrite { .. } => vec![0, 1],
         };
+        assert!(plan.files.len() <= 1 << 16, "a request names its file in 16 bits");
+        assert!(used.iter().all(|&i| sizes[i].each().iter().all(|&size| size > 0)), "the plan holds sizes above 0");
         let unit = used.iter().flat_map(|&i| sizes[i].each()).fold(0, gcd);
         let fixed = match (&sizes[used[0]], &sizes[used[used.len() - 1]]) {
             (Sizes::Fixed(a), Sizes::Fixed(b)) if a == b => Some(*a),

@@ -1,0 +1,232 @@
+//! Disks that lie, drop and break, as engines over a piece of memory: what no honest machine shows.
+
+mod common;
+
+use common::{Job, KIB, MIB, S, assert_clean, assert_consistent, op};
+use std::cell::RefCell;
+use std::rc::Rc;
+use trueio_direct::BufferPool;
+use trueio_engine::{
+    Completion, Engine, EngineError, Progress, Request, Start, VirtualClock, Worker, WorkerContext, WorkerReport,
+    choose_clock,
+};
+use trueio_model::{Checksum, EngineKind, OpKind};
+
+/// What is wrong with the disk. I/Os and sync calls are counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Lie {
+    None,
+    /// This write, and every later one, is answered and thrown away.
+    DropsWritesFrom(u64),
+    /// This write alone is answered and thrown away.
+    DropsWrite(u64),
+    /// This write goes one block too far.
+    Misdirects(u64),
+    /// The engine itself fails at this I/O.
+    Breaks(u64),
+    /// The worker's thread panics at this I/O.
+    Panics(u64),
+    /// This sync call fails.
+    SyncFails(u64),
+}
+
+/// A disk in memory.
+struct Disk {
+    content: Rc<RefCell<Vec<u8>>>,
+    lie: Lie,
+    count: u64,
+    writes: u64,
+    syncs: u64,
+    noted: Vec<(u32, Request, *mut u8)>,
+    ready: Vec<Completion>,
+}
+
+impl Engine for Disk {
+    // One that touches files: its writes carry data.
+    const KIND: EngineKind = EngineKind::Sync;
+    const BLOCKS: bool = false;
+
+    fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
+        self.noted.push((slot, *request, buffer));
+    }
+
+    fn submit(&mut self) -> Result<(), EngineError> {
+        for (slot, request, buffer) in self.noted.drain(..) {
+            let at = self.count;
+            self.count += 1;
+            if self.lie == Lie::Breaks(at) {
+                return Err(EngineError {
+                    engine: Self::KIND,
+                    attempted: "to go on".to_owned(),
+                    source: std::io::Error::from_raw_os_error(libc::ENODEV),
+                });
+            }
+            assert_ne!(self.lie, Lie::Panics(at), "as asked for");
+            let length = request.length as usize;
+            let mut offset = request.offset as usize;
+            let mut content = self.content.borrow_mut();
+            match request.op {
+                OpKind::Read => {
+                    // SAFETY: the worker hands over `length` bytes that are ours until the completion.
+                    unsafe { std::slice::from_raw_parts_mut(buffer, length) }
+                        .copy_from_slice(&content[offset..offset + length]);
+                }
+                _ => {
+                    let write = self.writes;
+                    self.writes += 1;
+                    let is_lost = match self.lie {
+                        Lie::DropsWritesFrom(first) => write >= first,
+                        Lie::DropsWrite(one) => write == one,
+                        _ => false,
+                    };
+                    if self.lie == Lie::Misdirects(write) {
+                        offset = (offset + length) % content.len();
+                    }
+                    if !is_lost {
+                        // SAFETY: as above.
+                        let data = unsafe { std::slice::from_raw_parts(buffer, length) };
+                        content[offset..offset + length].copy_from_slice(data);
+                    }
+                }
+            }
+            self.ready.push(Completion { slot, result: i64::from(request.length) });
+        }
+        Ok(())
+    }
+
+    fn reap(&mut self, _: usize, _: Option<u64>, out: &mut [Completion]) -> Result<usize, EngineError> {
+        let count = self.ready.len().min(out.len());
+        for (out, done) in out.iter_mut().zip(self.ready.drain(..count)) {
+            *out = done;
+        }
+        Ok(count)
+    }
+
+    fn sync_file(&mut self, _: u16, _: bool) -> i64 {
+        self.syncs += 1;
+        if self.lie == Lie::SyncFails(self.syncs - 1) { -i64::from(libc::EIO) } else { 0 }
+    }
+}
+
+fn run(job: &Job, content: &Rc<RefCell<Vec<u8>>>, lie: Lie) -> WorkerReport {
+    let start = Start::new();
+    start.open();
+    let progress = Progress::default();
+    let context = WorkerContext {
+        plan: &job.plan,
+        worker: 0,
+        files: &[],
+        stop: &job.stop,
+        start: &start,
+        progress: &progress,
+        clock: choose_clock(),
+    };
+    let disk =
+        Disk { content: content.clone(), lie, count: 0, writes: 0, syncs: 0, noted: Vec::new(), ready: Vec::new() };
+    let pool = BufferPool::new(job.plan.queue.depth as usize, 4096, 4096).unwrap();
+    Worker::new(&context, disk, VirtualClock::default(), pool).run()
+}
+
+fn memory() -> Rc<RefCell<Vec<u8>>> {
+    Rc::new(RefCell::new(vec![0; MIB as usize]))
+}
+
+fn writes() -> Job {
+    Job::new(EngineKind::Sync).depth(4).op(OpKind::Write).verify(Checksum::Crc32c)
+}
+
+/// Goal: a disk that loses writes is found although the same data stood there before.
+/// Method: with the same seed a run writes the same to the same places. The first run is honest; in the
+/// second all or some writes are thrown away, so that the first one's blocks are read back.
+#[test]
+fn lost_writes_are_found_although_an_earlier_run_with_the_same_seed_wrote_the_same() {
+    let content = memory();
+    assert_clean(&run(&writes(), &content, Lie::None), "honest");
+    let report = run(&writes(), &content, Lie::DropsWritesFrom(0));
+    assert_eq!((report.verified_block_count, report.verify_failure_count), (256, 256));
+    assert!(report.verify_failures[0].expected.contains("this worker"), "{:?}", report.verify_failures[0]);
+
+    assert_clean(&run(&writes(), &content, Lie::None), "honest again");
+    let report = run(&writes(), &content, Lie::DropsWrite(77));
+    assert_eq!((report.verified_block_count, report.verify_failure_count), (256, 1));
+}
+
+#[test]
+fn a_lost_write_of_the_second_pass_is_found_although_the_first_pass_wrote_there() {
+    let content = memory();
+    let report = run(&writes().with(|p| p.limits.loops = 2), &content, Lie::DropsWrite(300));
+    assert_eq!((report.verified_block_count, report.verify_failure_count), (512, 1));
+    let failure = &report.verify_failures[0];
+    assert!(failure.expected.contains("write 301"), "{failure:?}");
+    assert!(failure.found.contains("older block"), "{failure:?}");
+}
+
+#[test]
+fn a_misdirected_write_is_found_where_it_is_missing_and_where_it_is_too_much() {
+    let report = run(&writes(), &memory(), Lie::Misdirects(255));
+    // The last write: where it should be stands nothing, and the block behind it is overwritten.
+    assert_eq!(report.verify_failure_count, 2, "{:?}", report.verify_failures);
+    let text = format!("{:?}", report.verify_failures);
+    assert!(text.contains("never arrived") && text.contains("wrong place"), "{text}");
+}
+
+#[test]
+fn an_engine_that_fails_ends_the_run_and_everything_until_then_is_kept() {
+    let report = run(&writes(), &memory(), Lie::Breaks(100));
+    let fatal = report.fatal.as_deref().expect("a reason");
+    assert!(fatal.contains("to go on failed: No such device"), "{fatal}");
+    assert_consistent(&report, "broken");
+    assert_eq!(op(&report, OpKind::Write).io_count, 100);
+    assert_eq!(report.verified_block_count, 0, "nothing is verified on an engine that is gone");
+}
+
+#[test]
+fn a_failed_sync_call_is_fatal_and_says_that_earlier_writes_are_not_safe() {
+    for lie in [Lie::SyncFails(0), Lie::SyncFails(2)] {
+        let mut job = writes();
+        job.plan.flush.fsync_every = 32;
+        // Not even a job that goes on after errors goes on after this one.
+        job.plan.continue_on_error = true;
+        let report = run(&job, &memory(), lie);
+        let fatal = report.fatal.as_deref().expect("a reason");
+        assert!(fatal.contains("no earlier write is known to be safe"), "{fatal}");
+        let syncs = if lie == Lie::SyncFails(0) { 0 } else { 2 };
+        let sync = op(&report, OpKind::Sync);
+        assert_eq!((sync.io_count, sync.error_count), (syncs, 1));
+        assert_eq!(op(&report, OpKind::Write).io_count, 32 * (syncs + 1));
+        assert_eq!((report.failures[0].op, report.failures[0].errno), (OpKind::Sync, libc::EIO));
+    }
+}
+
+#[test]
+fn a_failed_sync_at_the_end_is_fatal_too() {
+    let report = run(&writes().with(|p| p.flush.end_fsync = true), &memory(), Lie::SyncFails(0));
+    assert!(report.fatal.is_some_and(|f| f.contains("fsync of")));
+    assert_eq!(report.verified_block_count, 0);
+}
+
+/// Goal: memory that the kernel may still write to is never freed.
+/// Method: a worker panics with I/Os in flight. Nothing to see here but that it unwinds; under a checking
+/// allocator a double free would show.
+#[test]
+fn a_panic_with_io_in_flight_unwinds() {
+    let result = std::panic::catch_unwind(|| run(&writes(), &memory(), Lie::Panics(50)));
+    assert!(result.is_err());
+}
+
+#[test]
+fn a_stopped_job_is_not_verified_and_says_that_it_was_stopped() {
+    let job = writes().time(S);
+    job.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    let report = run(&job, &memory(), Lie::None);
+    assert!(report.was_stopped);
+    assert_eq!((report.verified_block_count, report.fatal), (0, None));
+}
+
+#[test]
+fn a_block_smaller_than_the_region_is_not_needed_to_end() {
+    // 1,000 KiB are not a multiple of the 256 KiB that four slots hold: the last round is not full.
+    let report = run(&writes().region(1_000 * KIB), &memory(), Lie::None);
+    assert_clean(&report, "uneven");
+    assert_eq!(op(&report, OpKind::Write).io_count, 250);
+}
