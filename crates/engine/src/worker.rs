@@ -820,6 +820,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         if self.is_ramping && now >= self.measured_from {
             self.is_ramping = false;
             self.recorder.reset();
+            self.count_submissions_in_flight();
             self.cpu_from = thread_cpu();
         }
         if !self.is_ramping {
@@ -843,6 +844,20 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         } else {
             self.next_boundary().min(self.deadline)
         };
+    }
+
+    /// At the ramp's end: what is in flight will complete in the measured part, so its submission
+    /// belongs there too.
+    fn count_submissions_in_flight(&mut self) {
+        if E::BLOCKS {
+            return;
+        }
+        for (slot, index) in self.slots.iter().zip(0..) {
+            if !self.free[..self.free_count].contains(&index) {
+                let ns = self.clock.to_ns(slot.handed.wrapping_sub(slot.issued));
+                self.recorder.op(slot.request.op).set.submission.record(ns);
+            }
+        }
     }
 
     fn adapt_batch(&mut self) {

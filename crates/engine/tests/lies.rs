@@ -2,13 +2,13 @@
 
 mod common;
 
-use common::{Job, KIB, MIB, S, assert_clean, assert_consistent, op};
+use common::{Job, KIB, MIB, MS, S, assert_clean, assert_consistent, op};
 use std::cell::RefCell;
 use std::rc::Rc;
 use trueio_direct::BufferPool;
 use trueio_engine::{
-    Completion, Engine, EngineError, Progress, Request, Start, VirtualClock, Worker, WorkerContext, WorkerReport,
-    choose_clock,
+    Clock, Completion, Engine, EngineError, Progress, Request, Start, VirtualClock, Worker, WorkerContext,
+    WorkerReport, choose_clock,
 };
 use trueio_model::{Checksum, EngineKind, OpKind};
 
@@ -28,6 +28,9 @@ enum Lie {
     Panics(u64),
     /// This sync call fails.
     SyncFails(u64),
+    /// Handing over takes 10 ms, and completions are only there when they are asked for: buffered I/O
+    /// through libaio.
+    SubmitsSlowly,
 }
 
 /// A disk in memory.
@@ -39,6 +42,7 @@ struct Disk {
     syncs: u64,
     noted: Vec<(u32, Request, *mut u8)>,
     ready: Vec<Completion>,
+    clock: VirtualClock,
 }
 
 impl Engine for Disk {
@@ -62,6 +66,9 @@ impl Engine for Disk {
                 });
             }
             assert_ne!(self.lie, Lie::Panics(at), "as asked for");
+            if self.lie == Lie::SubmitsSlowly {
+                self.clock.advance_to(self.clock.now() + 10 * MS);
+            }
             let length = request.length as usize;
             let mut offset = request.offset as usize;
             let mut content = self.content.borrow_mut();
@@ -121,10 +128,19 @@ fn run(job: &Job, content: &Rc<RefCell<Vec<u8>>>, lie: Lie) -> WorkerReport {
         progress: &progress,
         clock: choose_clock(),
     };
-    let disk =
-        Disk { content: content.clone(), lie, count: 0, writes: 0, syncs: 0, noted: Vec::new(), ready: Vec::new() };
+    let clock = VirtualClock::default();
+    let disk = Disk {
+        clock: clock.clone(),
+        content: content.clone(),
+        lie,
+        count: 0,
+        writes: 0,
+        syncs: 0,
+        noted: Vec::new(),
+        ready: Vec::new(),
+    };
     let pool = BufferPool::new(job.plan.queue.depth as usize, 4096, 4096).unwrap();
-    Worker::new(&context, disk, VirtualClock::default(), pool).run()
+    Worker::new(&context, disk, clock, pool).run()
 }
 
 fn memory() -> Rc<RefCell<Vec<u8>>> {
@@ -196,6 +212,15 @@ fn a_failed_sync_call_is_fatal_and_says_that_earlier_writes_are_not_safe() {
         assert_eq!(op(&report, OpKind::Write).io_count, 32 * (syncs + 1));
         assert_eq!((report.failures[0].op, report.failures[0].errno), (OpKind::Sync, libc::EIO));
     }
+}
+
+#[test]
+fn a_deadline_is_noticed_while_a_deep_queue_is_being_filled() {
+    let job = Job::new(EngineKind::Sync).depth(64).time(250 * MS);
+    let report = run(&job, &memory(), Lie::SubmitsSlowly);
+    assert_clean(&report, "deep");
+    // 25 submissions of 10 ms reach the deadline; to fill the queue would take 640 ms.
+    assert_eq!((op(&report, OpKind::Read).io_count, report.elapsed_ns), (25, 250 * MS));
 }
 
 #[test]

@@ -65,6 +65,18 @@ fn a_ramp_is_left_out_of_every_figure() {
 }
 
 #[test]
+fn io_that_was_submitted_in_the_ramp_and_ends_behind_it_is_counted_whole() {
+    let mut job = Job::simulated(MS, 4).depth(6).mixed(50).time(20 * MS);
+    job.plan.limits.ramp_ns = 10 * MS + MS / 2;
+    let report = job.run();
+    // Four a millisecond from 11 to 30 ms; of the six in flight at 30.5 ms four end at 31 and two at 32.
+    assert_clean(&report, "ramp");
+    let (read, write) = (op(&report, OpKind::Read), op(&report, OpKind::Write));
+    assert_eq!(read.io_count + write.io_count, 86);
+    assert_eq!(read.latency.submission.count() + write.latency.submission.count(), 86);
+}
+
+#[test]
 fn a_stall_within_the_ramp_is_not_in_the_record() {
     let mut job = Job::simulated(MS, 1).time(100 * MS);
     job.plan.limits.ramp_ns = 100 * MS;

@@ -295,6 +295,11 @@ pub fn assert_consistent(report: &WorkerReport, name: &str) {
         let count = |h: &Histogram| h.count();
         assert_eq!(count(&record.latency.total), record.io_count, "{name}: {} total", record.op);
         assert_eq!(count(&record.latency.completion), record.io_count, "{name}: {} completion", record.op);
+        // Engines that block, and sync calls, have no moment of hand-over.
+        let submissions = count(&record.latency.submission);
+        if submissions > 0 && report.fatal.is_none() {
+            assert_eq!(submissions, record.io_count + record.error_count, "{name}: {} submission", record.op);
+        }
         match record.op {
             OpKind::Read => sums.0 += record.io_count,
             OpKind::Write => sums.1 += record.io_count,
