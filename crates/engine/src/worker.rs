@@ -342,6 +342,7 @@ pub struct Worker<'a, E, C> {
     cpu_from: CpuTime,
     failures: Vec<IoFailure>,
     fatal: Option<String>,
+    notes: Vec<String>,
     verify_failures: Vec<VerifyFailure>,
     verified_block_count: u64,
     verify_failure_count: u64,
@@ -419,6 +420,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             cpu_from: CpuTime::default(),
             failures: Vec::with_capacity(FAILURES_MAX),
             fatal: None,
+            notes: Vec::new(),
             verify_failures: Vec::new(),
             verified_block_count: 0,
             verify_failure_count: 0,
@@ -986,8 +988,38 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         Ok(Some(last))
     }
 
+    /// Before a verify pass: everything goes to the disk and leaves the page cache, so that it is the
+    /// disk that is read. Returns false if that failed.
+    fn settle_files(&mut self) -> bool {
+        for (index, target) in self.context.files.iter().enumerate() {
+            let result = self.engine.sync_file(index as u16, true);
+            if result != 0 {
+                let request = Request { op: OpKind::Sync, file: index as u16, data_only: true, ..Request::NONE };
+                self.note_failure(&request, -result as i32, 0, 0);
+                let error = io::Error::from_raw_os_error(-result as i32);
+                self.fatal = Some(format!("fdatasync of `{}` before its verify pass failed: {error}", target.path));
+                return false;
+            }
+            // Pages that stay (mapped ones, and those of tmpfs) are read from memory; counted, so that
+            // the record says so.
+            let _ = trueio_direct::evict(&target.file, 0, 0);
+            if let Ok(left) = trueio_direct::residency(&target.file, 0, target.end_bytes)
+                && left.cached_pages > 0
+            {
+                self.notes.push(format!(
+                    "verify: {} of {} pages of `{}` stayed in the page cache and were compared from there",
+                    left.cached_pages, left.file_pages, target.path
+                ));
+            }
+        }
+        true
+    }
+
     /// Reads back everything this worker wrote, in the order it was written. Not timed.
     fn verify_written(&mut self) -> Result<(), EngineError> {
+        if !self.settle_files() {
+            return Ok(());
+        }
         let run = self.run;
         let mut last = self.last_writes()?;
         let mut generator = Generator::new(self.context.plan, self.context.worker);
@@ -1072,7 +1104,8 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             self.fatal = Some(chain(&error));
         }
         let elapsed_ns = if self.is_ramping { 0 } else { self.clock.to_ns(last.saturating_sub(self.measured_from)) };
-        let engine_notes = self.engine.notes();
+        let mut engine_notes = self.engine.notes();
+        engine_notes.append(&mut self.notes);
         let (ops, series, pacing_lateness) = self.recorder.finish(!E::BLOCKS);
         // The engine goes first: it may hold registrations of the pool's memory.
         let has_lost_ios = self.slots.len() > self.free_count;

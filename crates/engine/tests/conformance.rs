@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Duration;
-use trueio_engine::availability;
+use trueio_engine::{Start, availability};
 use trueio_model::{Arrivals, BlockSizes, Checksum, ContentKind, EngineKind, FileSelection, OpKind, SimulatedDevice};
 
 /// An engine in one of the ways it is used.
@@ -167,6 +167,33 @@ fn a_flipped_bit_a_misplaced_block_and_a_lost_one_are_each_found_and_named() {
         assert!(found[&40].contains("not those that were written"), "{found:?}");
         assert!(found[&200].contains("never arrived"), "{found:?}");
         assert_eq!(found.len(), 3);
+    }
+}
+
+/// Goal: a verify pass reads the disk and not the page cache.
+/// Method: a buffered job on a loop device is held at its end, one byte of the backing file is changed
+/// below the cache, and the worker is let go. `mmap` keeps its pages and is left out; it notes that.
+#[test]
+fn a_verify_pass_reads_the_disk_below_the_page_cache() {
+    use std::os::unix::fs::FileExt;
+    for way in by_calls() {
+        let Some(device) = Loop::attach(MIB) else { return };
+        let job = way.job().on(&[&device.device], MIB, Open::ReadWrite).op(OpKind::Write).verify(Checksum::Crc32c);
+        let start = Start::holding_end();
+        start.open();
+        let report = std::thread::scope(|scope| {
+            let worker = scope.spawn(|| job.run_from(&start));
+            assert!(start.wait_finished(1, Duration::from_secs(20)));
+            job.files[0].file.sync_all().unwrap();
+            let backing = std::fs::OpenOptions::new().write(true).open(&device.backing).unwrap();
+            backing.write_all_at(b"rotten", 100 * 4096 + 3000).unwrap();
+            start.release();
+            worker.join().unwrap()
+        });
+        assert_eq!(report.fatal, None, "{}", way.name);
+        assert_eq!((report.verified_block_count, report.verify_failure_count), (256, 1), "{}", way.name);
+        assert_eq!(report.verify_failures[0].offset, 100 * 4096, "{}", way.name);
+        assert_eq!(report.engine_notes, Vec::<String>::new(), "{}", way.name);
     }
 }
 

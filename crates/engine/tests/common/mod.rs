@@ -196,6 +196,11 @@ impl Job {
     pub fn run(&self) -> WorkerReport {
         let start = Start::new();
         start.open();
+        self.run_from(&start)
+    }
+
+    /// Runs the job on a thread of its own, from a given start.
+    pub fn run_from(&self, start: &Start) -> WorkerReport {
         let progress = Progress::default();
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| {
@@ -204,7 +209,7 @@ impl Job {
                     worker: self.worker,
                     files: &self.files,
                     stop: &self.stop,
-                    start: &start,
+                    start,
                     progress: &progress,
                     clock: clock(),
                 })
