@@ -51,6 +51,7 @@ pub(crate) fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 pub(crate) fn report(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     output::check(matches)?;
     let name = matches.get_one::<String>("record").expect("clap demands it");
+    output::refuse_to_replace(matches, std::iter::once(Path::new(name)))?;
     let record = find(name)?;
     output::deliver(&record, matches, false)?;
     Ok(ExitCode::SUCCESS)

@@ -3,32 +3,78 @@
 use crate::failure::Failure;
 use clap::ArgMatches;
 use std::io::{IsTerminal, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_model::{Outcome, RunRecord};
 use trueio_report::Style;
 use trueio_store::Store;
 
+/// The outputs that go to files, by their option.
+fn files(matches: &ArgMatches) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+    ["json", "html", "hdr"]
+        .into_iter()
+        .filter_map(|name| Some((name, matches.get_one::<PathBuf>(name)?)))
+        .filter(|(_, path)| *path != Path::new("-"))
+}
+
 /// Refuses outputs that could not be written, before anything is measured.
 pub(crate) fn check(matches: &ArgMatches) -> Result<(), Failure> {
-    for name in ["json", "html", "hdr"] {
-        let Some(path) = matches.get_one::<PathBuf>(name) else { continue };
-        if path == Path::new("-") {
-            if name != "json" {
-                return Err(Failure::refused(format!("--{name} needs a file; only --json can write to stdout")));
-            }
-            continue;
+    for name in ["html", "hdr"] {
+        if matches.get_one::<PathBuf>(name).is_some_and(|path| path == Path::new("-")) {
+            return Err(Failure::refused(format!("--{name} needs a file; only --json can write to stdout")));
+        }
+    }
+    for (index, (name, path)) in files(matches).enumerate() {
+        let refused = |why: String| {
+            Err(Failure::refused(format!("--{name} `{}` cannot be written\n  because: {why}", path.display())))
+        };
+        if let Some((other, _)) = files(matches).take(index).find(|(_, other)| is_same(path, other)) {
+            return refused(format!("--{other} goes to the same file"));
         }
         let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let exists = path.exists();
         if !directory.is_dir() {
+            return refused(format!("`{}` is not a directory", directory.display()));
+        }
+        if path.is_dir() {
+            return refused("it is a directory".to_owned());
+        }
+        if std::fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device()) {
+            return refused("it is a block device; what it holds would be lost".to_owned());
+        }
+        let asked = if exists { path.as_path() } else { directory };
+        if let Err(error) = rustix::fs::access(asked, rustix::fs::Access::WRITE_OK) {
+            return refused(format!("`{}`: {}", asked.display(), std::io::Error::from(error)));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses outputs that would replace what the command reads or measures.
+pub(crate) fn refuse_to_replace<'a>(
+    matches: &ArgMatches,
+    inputs: impl Iterator<Item = &'a Path> + Clone,
+) -> Result<(), Failure> {
+    for (name, path) in files(matches) {
+        if let Some(input) = inputs.clone().find(|input| is_same(path, input)) {
             return Err(Failure::refused(format!(
-                "--{name} `{}` cannot be written: `{}` is not a directory",
-                path.display(),
-                directory.display()
+                "--{name} would replace `{}`, which this command uses\n\nhint: name another file for --{name}",
+                input.display()
             )));
         }
     }
     Ok(())
+}
+
+/// Whether two paths lead to one file, by whatever name; also if it does not exist yet.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let identity = |path: &Path| std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+    match (identity(a), identity(b)) {
+        (Some(a), Some(b)) => a == b,
+        (None, None) => std::path::absolute(a).ok() == std::path::absolute(b).ok(),
+        _ => false,
+    }
 }
 
 /// Writes a record everywhere it should go; the exit code of the run.
@@ -42,24 +88,26 @@ pub(crate) fn deliver(record: &RunRecord, matches: &ArgMatches, keep: bool) -> R
         }
     }
     let json_to_stdout = matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-"));
+    let mut results = Vec::new();
     if json_to_stdout {
-        print_all(&format!("{}\n", trueio_report::json(record)))?;
+        results.push(print_all(&format!("{}\n", trueio_report::json(record))));
         eprint!("{}", trueio_report::terminal(record, &style(std::io::stderr().is_terminal())));
     } else {
-        print_all(&trueio_report::terminal(record, &style(std::io::stdout().is_terminal())))?;
-        if let Some(path) = matches.get_one::<PathBuf>("json") {
-            write_file(path, &format!("{}\n", trueio_report::json(record)))?;
-        }
+        results.push(print_all(&trueio_report::terminal(record, &style(std::io::stdout().is_terminal()))));
     }
-    if let Some(path) = matches.get_one::<PathBuf>("html") {
-        write_file(path, &trueio_report::html(record))?;
-        eprintln!("page: {}", path.display());
+    // One that fails does not keep the others from being written.
+    for (name, path) in files(matches) {
+        results.push(match name {
+            "json" => write_file(path, &format!("{}\n", trueio_report::json(record))),
+            "html" => {
+                write_file(path, &trueio_report::html(record)).inspect(|()| eprintln!("page: {}", path.display()))
+            }
+            _ => trueio_report::hdr_log(record)
+                .map_err(|e| Failure::failed("the HdrHistogram log could not be made", &e))
+                .and_then(|log| write_file(path, &log)),
+        });
     }
-    if let Some(path) = matches.get_one::<PathBuf>("hdr") {
-        let log = trueio_report::hdr_log(record)
-            .map_err(|e| Failure::failed("the HdrHistogram log could not be made", &e))?;
-        write_file(path, &log)?;
-    }
+    results.into_iter().collect::<Result<(), Failure>>()?;
     Ok(match record.outcome {
         Outcome::Complete => ExitCode::SUCCESS,
         Outcome::Interrupted { .. } | Outcome::Failed { .. } => ExitCode::FAILURE,

@@ -35,6 +35,9 @@ pub(crate) fn execute(
     has_evidence: bool,
     matches: &ArgMatches,
 ) -> Result<ExitCode, Failure> {
+    let job_files = matches.try_get_many::<PathBuf>("files").ok().flatten().into_iter().flatten();
+    let targets = plan.jobs.iter().flat_map(|job| &job.files).map(|file| Path::new(file.path.as_str()));
+    output::refuse_to_replace(matches, job_files.map(PathBuf::as_path).chain(targets))?;
     refuse_held_devices(&plan).map_err(|e| Failure::refused_by(&e, None))?;
     let request = Request { kind: kind.to_owned(), command: arguments::as_typed(), spec, plan, has_evidence };
     let mut line = progress::Line::new();
