@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -66,6 +66,15 @@ pub enum FileError {
         /// Why.
         #[source]
         source: Box<trueio_direct::OpenError>,
+    },
+    /// A block device that is to be written cannot be claimed.
+    #[error("`{path}` cannot be claimed for writing (O_EXCL)")]
+    Claim {
+        /// The device.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
     },
     /// A block device that something else uses would be written.
     #[error("`{path}` is not written: {reason}")]
@@ -135,6 +144,10 @@ fn job_writes(job: &JobPlan) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
     files: BTreeMap<String, Ready>,
+    /// Block devices that are written, claimed from the first phase that writes them to the end of
+    /// the run. One claim for all jobs: each O_EXCL open is a holder of its own, so two jobs would
+    /// shut each other out, and a ring that is still being torn down would shut out the next phase.
+    claims: BTreeMap<String, File>,
 }
 
 #[derive(Debug)]
@@ -155,6 +168,24 @@ impl Prepared {
     /// True if the file has no name.
     pub(crate) fn is_anonymous(&self, path: &str) -> bool {
         self.files.get(path).is_some_and(|ready| ready.anonymous.is_some())
+    }
+
+    /// Claims the block devices that a job writes, so that nobody mounts them meanwhile.
+    pub(crate) fn claim(&mut self, job: &JobPlan) -> Result<(), FileError> {
+        for file in job.files.iter().filter(|file| job_writes(job) && file.prepare != Prepare::Nothing) {
+            let is_block_device = std::fs::metadata(&file.path).is_ok_and(|m| m.file_type().is_block_device());
+            if !is_block_device || self.claims.contains_key(&file.path) {
+                continue;
+            }
+            // Read-only: closing a descriptor that could write makes udev look at the device again.
+            let claim = std::fs::OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_EXCL)
+                .open(&file.path)
+                .map_err(|source| FileError::Claim { path: file.path.clone(), source })?;
+            self.claims.insert(file.path.clone(), claim);
+        }
+        Ok(())
     }
 
     /// Makes a file ready, once: later calls for the same path do nothing.
@@ -206,7 +237,6 @@ impl Prepared {
     fn open_one(&self, job: &JobPlan, file: &FilePlan) -> Result<DirectFile, FileError> {
         let path = self.door(&file.path);
         let writes = job_writes(job);
-        let is_block_device = std::fs::metadata(&path).is_ok_and(|m| m.file_type().is_block_device());
         let policy = match job.direct {
             DirectPolicy::Require => Policy::Require,
             DirectPolicy::Prefer => Policy::Prefer,
@@ -217,18 +247,9 @@ impl Prepared {
             SyncMode::Dsync => trueio_direct::SyncMode::Dsync,
             SyncMode::Sync => trueio_direct::SyncMode::Sync,
         };
-        OpenOptions::new()
-            .read(true)
-            .write(writes)
-            .policy(policy)
-            .sync(sync)
-            .exclusive(writes && is_block_device)
-            .open(&path)
-            .map_err(|source| FileError::Open {
-                job: job.name.clone(),
-                path: file.path.clone(),
-                source: Box::new(source),
-            })
+        OpenOptions::new().read(true).write(writes).policy(policy).sync(sync).open(&path).map_err(|source| {
+            FileError::Open { job: job.name.clone(), path: file.path.clone(), source: Box::new(source) }
+        })
     }
 }
 

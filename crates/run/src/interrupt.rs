@@ -20,7 +20,12 @@ extern "C" fn on_signal(signal: libc::c_int) {
 }
 
 /// Catches SIGINT, SIGTERM and SIGHUP from now on; returns the flag that they set.
+///
+/// SIGXFSZ, which would end the process at the limit of a file's size (`ulimit -f`), is ignored:
+/// the write fails with EFBIG instead, and the record says so.
 pub fn watch_signals() -> &'static AtomicBool {
+    // SAFETY: ignoring a signal runs nothing of ours.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: the action is zeroed but for a handler that does only async-signal-safe things.
         // Without SA_RESTART, so that a wait for completions is woken.

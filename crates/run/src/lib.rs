@@ -156,6 +156,9 @@ fn run_phases(
             continue;
         }
         for job in &jobs {
+            if let Err(error) = prepared.claim(job) {
+                return failed(&error);
+            }
             for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
                 // The fill is as large as the largest job that shares the file needs it.
                 let end_bytes = plan

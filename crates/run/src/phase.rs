@@ -133,6 +133,10 @@ impl Setting<'_> {
 
     /// The plan's name of a file that was opened through `door`.
     fn name_of(&self, jobs: &[JobPlan], door: &str) -> String {
+        if door.is_empty() {
+            // An engine without files: only the simulated one fails I/Os.
+            return "the simulated disk".to_owned();
+        }
         let mut files = jobs.iter().flat_map(|job| &job.files);
         let named = files.find(|file| self.prepared.door(&file.path).to_string_lossy() == door);
         named.map_or_else(|| door.to_owned(), |file| file.path.clone())

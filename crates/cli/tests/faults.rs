@@ -1,0 +1,216 @@
+//! Full disks, disks that fail, requests that cannot be had: a record or a refusal, and no file.
+
+mod common;
+
+use common::*;
+use std::fs;
+use trueio_model::{IoFailure, OpKind, Outcome, RunRecord, Verdict};
+
+#[track_caller]
+fn failure_reason(record: &RunRecord) -> &str {
+    match &record.outcome {
+        Outcome::Failed { reason } => reason,
+        other => panic!("the run did not fail: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn only_failure(record: &RunRecord) -> &IoFailure {
+    let failures: Vec<_> = record.phases.iter().flat_map(|p| &p.jobs).flat_map(|j| &j.failures).collect();
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    failures[0]
+}
+
+#[test]
+fn a_job_that_needs_more_space_than_there_is_is_refused() {
+    if lacks("tmpfs") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let mount = Mount::tmpfs(&sandbox, "full", "4m");
+    for job in [&["--rw", "read"][..], &["--rw", "write"], &["--rw", "write", "--fallocate", "none"]] {
+        let mut all = vec!["run", "--directory", "full", "--size", "8m"];
+        all.extend(job);
+        sandbox.run(&all).assert_refused(&["take 8 MiB", "has 4 MiB left", "rule: size_beyond_free_space"]);
+    }
+    assert_eq!(listing(&mount.path), [""; 0]);
+}
+
+/// Goal: a disk that fills while a test file is written ends the run with what was measured before.
+/// Method: the second job's file fits when the run is planned; while the first job runs, somebody
+/// else takes the space.
+#[test]
+fn enospc_while_a_file_is_filled_leaves_a_record_of_the_phases_before_and_no_file() {
+    if lacks("tmpfs") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let mount = Mount::tmpfs(&sandbox, "full", "8m");
+    sandbox.write(
+        "jobs.toml",
+        "[defaults]\ndirectory = \"full\"\ntime_based = true\nruntime = \"1500ms\"\n[job.before]\nsize = \"64k\"\n\
+         [job.filled]\nstonewall = true\nsize = \"4m\"\n",
+    );
+    let json = sandbox.aside("record.json");
+    let mut command = sandbox.command(&["run", "jobs.toml", "--no-evidence", "--json"]);
+    let running = Running::start(command.arg(&json));
+    running.wait_for_worker("before-0");
+    fs::write(mount.path.join("others"), vec![1; 6 << 20]).expect("somebody else's file");
+    let (ran, _) = running.wait();
+    ran.assert_code(1);
+    let record = read_record(&json);
+    let reason = failure_reason(&record);
+    for word in ["`full/trueio-filled-0.dat`", "writing it before the run failed at byte", "of 4194304", "os error 28"]
+    {
+        assert!(reason.contains(word), "`{word}` is not in: {reason}");
+    }
+    assert_eq!(record.phases.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), ["before"]);
+    assert_eq!(listing(&mount.path).len(), 1, "only somebody else's file is there");
+    assert!(sandbox.run(&["history"]).out.contains("run"), "it is not in the history");
+}
+
+#[test]
+fn enospc_in_a_job_that_extends_its_file_is_named_with_offset_and_errno() {
+    if lacks("tmpfs") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let mount = Mount::tmpfs(&sandbox, "full", "8m");
+    let json = sandbox.aside("record.json");
+    let job =
+        ["run", "--directory", "full", "--rw", "write", "--size", "6m", "--fallocate", "none", "--name", "extend"];
+    let mut command = sandbox.command(&job);
+    // 1,000 blocks of 4 KiB a second: half of the file is not written when the space is taken.
+    let running = Running::start(command.args(["--rate_iops", "1000", "--no-evidence", "--json"]).arg(&json));
+    running.wait_for_worker("extend-0");
+    fs::write(mount.path.join("others"), vec![1; 5 << 20]).expect("somebody else's file");
+    let (ran, _) = running.wait();
+    ran.assert_code(1);
+    let record = read_record(&json);
+    let failure = only_failure(&record);
+    assert_eq!((failure.op, failure.errno, failure.length), (OpKind::Write, libc::ENOSPC, 4096));
+    assert_eq!(failure.path, "full/trueio-extend-0.dat");
+    let job = only_job(&record);
+    assert_eq!(failure.offset, job.ops[0].byte_count, "the first write that failed follows the last that did not");
+    assert_eq!(job.ops[0].error_count, 1);
+    assert_every_io_is_recorded(&record);
+    assert!(failure_reason(&record).contains("No space left"), "{}", failure_reason(&record));
+    assert_eq!(record.phases[0].verdict, Verdict::Contradicted);
+    assert_eq!(listing(&mount.path).len(), 1, "only somebody else's file is there");
+}
+
+/// Goal: a disk that fails under the run is named with errno, offset and what it means.
+/// Method: the file under a loop device is cut to half; blocks beyond it fail with EIO. Reading in
+/// order, the first that fails is the first that is gone.
+#[test]
+fn eio_of_a_disk_is_an_error_of_the_run_with_errno_and_offset() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let device = Loop::new(&sandbox, "disk.img", 8 << 20);
+    fs::OpenOptions::new().write(true).open(&device.backing).and_then(|f| f.set_len(4 << 20)).expect("a cut");
+    for engine in ["sync", "pvsync2", "libaio", "io_uring"] {
+        let job = ["run", "--filename", &device.device, "--rw", "read", "--direct", "require", "--ioengine", engine];
+        let (ran, record) = sandbox.record(&job);
+        ran.assert_code(1);
+        let failure = only_failure(&record);
+        assert_eq!((failure.op, failure.errno, failure.count), (OpKind::Read, libc::EIO, 1), "{engine}");
+        assert_eq!((failure.offset, failure.length), (4 << 20, 4096), "{engine}");
+        assert_eq!(failure.path, device.device, "{engine}");
+        assert!(failure.explanation.contains("Input/output error"), "{engine}: {}", failure.explanation);
+        assert_eq!(totals(&record.phases[0], OpKind::Read), (1024, 4 << 20), "{engine}: what was read until then");
+        assert_eq!(record.phases[0].verdict, Verdict::Contradicted, "{engine}");
+        let reason = format!("a read of 4096 bytes at offset 4194304 of `{}` failed", device.device);
+        assert!(failure_reason(&record).contains(&reason), "{engine}: {}", failure_reason(&record));
+        assert!(ran.out_joined().contains(&reason), "{engine}: {ran:?}");
+    }
+}
+
+#[test]
+fn with_continue_on_error_failures_are_counted_and_the_run_still_fails() {
+    let sandbox = Sandbox::new();
+    let model = "service=10us,fail=3,fail=5,fail=200";
+    let base = ["run", "--ioengine", "simulated", "--simulated", model, "--size", "1m"];
+    let (ran, record) = sandbox.record(&base);
+    ran.assert_code(1);
+    let job = only_job(&record);
+    assert_eq!((job.ops[0].io_count, job.ops[0].error_count), (3, 1), "it ends at the first");
+
+    let mut all = base.to_vec();
+    all.extend(["--continue_on_error", "all"]);
+    let (ran, record) = sandbox.record(&all);
+    ran.assert_code(1);
+    let job = only_job(&record);
+    assert_eq!((job.ops[0].io_count, job.ops[0].error_count), (253, 3), "all 256 were issued");
+    let failure = only_failure(&record);
+    assert_eq!((failure.errno, failure.offset, failure.count), (libc::EIO, 3 * 4096, 3));
+    assert!(failure_reason(&record).contains("(3 times)"), "{}", failure_reason(&record));
+}
+
+#[test]
+fn a_failure_of_the_simulated_disk_names_it() {
+    let sandbox = Sandbox::new();
+    let (ran, record) =
+        sandbox.record(&["run", "--ioengine", "simulated", "--simulated", "fail=0", "--size", "1m", "--no-history"]);
+    ran.assert_code(1);
+    assert!(failure_reason(&record).contains("offset 0 of `the simulated disk` failed"), "{}", failure_reason(&record));
+    assert!(!ran.out.contains("``"), "a name is missing\n{ran:?}");
+}
+
+#[test]
+fn direct_io_that_cannot_be_aligned_is_refused_before_a_file_is_made() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("data", 1 << 20);
+    let before = sandbox.listing();
+    for job in [
+        &["--filename", "data", "--bs", "1000"][..],
+        &["--filename", "data", "--bs", "4k", "--offset", "100"],
+        &["--filename", "data", "--bssplit", "4k/50:700/50"],
+        &["--rw", "write", "--size", "64k", "--bs", "1000"],
+    ] {
+        let mut all = vec!["run", "--direct", "require"];
+        all.extend(job);
+        sandbox.run(&all).assert_refused(&["error: ", "direct I/O", "hint: "]);
+        assert_eq!(sandbox.listing(), before, "{job:?}");
+    }
+}
+
+#[test]
+fn a_directory_on_a_filesystem_that_is_mounted_read_only_is_refused() {
+    if lacks("tmpfs") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let _frozen = Mount::try_new("tmpfs", "size=400m,ro", "none", &sandbox.path("frozen")).expect("a tmpfs");
+    let job = ["run", "--directory", "frozen", "--rw", "write", "--size", "1m"];
+    sandbox.run(&job).assert_refused(&["is mounted read-only", "rule: cannot_create_here", "hint: choose another"]);
+    sandbox.run(&["baseline", "frozen"]).assert_refused(&["os error 30", "hint: baseline needs a directory"]);
+}
+
+/// `ulimit -f`: without care the kernel ends the process with SIGXFSZ and there is no record.
+#[test]
+fn the_limit_of_a_files_size_is_an_error_of_the_run() {
+    let sandbox = Sandbox::new();
+    let json = sandbox.aside("record.json");
+    let mut command =
+        sandbox.command(&["run", "--rw", "write", "--size", "64m", "--fallocate", "none", "--no-evidence", "--json"]);
+    command.arg(&json);
+    let limit = || {
+        let limit = libc::rlimit { rlim_cur: 32 << 20, rlim_max: 32 << 20 };
+        // SAFETY: setrlimit is async-signal-safe and reads the structure only.
+        match unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: the closure makes one system call and allocates nothing.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, limit) };
+    let (ran, signal) = Running::start(&mut command).wait();
+    assert_eq!(signal, None, "{ran:?}");
+    ran.assert_code(1);
+    let record = read_record(&json);
+    let failure = only_failure(&record);
+    assert_eq!((failure.errno, failure.offset), (libc::EFBIG, 32 << 20));
+    assert_eq!(sandbox.listing(), [""; 0]);
+}

@@ -1,0 +1,277 @@
+//! What a user owns is not written, cut, or removed unless it was named; refusals touch nothing.
+
+mod common;
+
+use common::*;
+use std::fs;
+use std::os::unix::fs::symlink;
+use trueio_model::OpKind;
+
+/// Goal: a job that writes leaves everything alone that exists, whatever leads to it.
+/// Method: every spelling of an existing file, without the permission or with a permission that is
+/// spelled differently; names, sizes, times and content before and after.
+#[test]
+fn an_existing_file_is_not_written_unless_it_is_named_as_the_target_is() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("data", 1 << 20);
+    fs::create_dir(sandbox.path("sub")).expect("a directory");
+    symlink("data", sandbox.path("link")).expect("a link");
+    fs::hard_link(sandbox.path("data"), sandbox.path("hard")).expect("a link");
+    let absolute = sandbox.path("data").to_str().expect("UTF-8").to_owned();
+    let before = sandbox.listing();
+    let unnamed: &[&[&str]] = &[
+        &["--filename", "data"],
+        &["--filename", "./data"],
+        &["--filename", "sub/../data"],
+        &["--filename", "link"],
+        &["--filename", "hard"],
+        &["--filename", &absolute],
+        &["--directory", ".", "--filename", "data"],
+        &["--filename", "new:data"],
+    ];
+    for target in unnamed {
+        for rw in ["write", "randwrite", "rw", "randrw", "trim", "randtrim"] {
+            let mut job = vec!["run", "--rw", rw, "--size", "64k", "--no-history"];
+            job.extend(*target);
+            sandbox.run(&job).assert_refused(&["exists", "rule: existing_target_not_named", "hint: "]);
+            assert_eq!(sandbox.listing(), before, "{job:?}");
+        }
+    }
+    let misspelled: &[[&str; 2]] = &[
+        ["data", "./data"],
+        ["./data", "data"],
+        ["link", "data"],
+        ["hard", "data"],
+        [&absolute, "data"],
+        ["data", "."],
+        ["data", "*"],
+        ["data", ""],
+    ];
+    for [target, named] in misspelled {
+        let job = ["run", "--rw", "write", "--size", "64k", "--filename", target, "--overwrite_existing", named];
+        sandbox.run(&job).assert_refused(&["hint: "]);
+        assert_eq!(sandbox.listing(), before, "{job:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_named_is_written_in_place_and_keeps_its_size_and_its_name() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.data_file("data", 1 << 20);
+    let before = fs::read(&path).expect("content");
+    let job = ["run", "--rw", "write", "--size", "64k", "--filename", "data", "--overwrite_existing", "data"];
+    let (ran, record) = sandbox.record(&job);
+    ran.assert_code(0);
+    assert_eq!(totals(&record.phases[0], OpKind::Write), (16, 64 << 10));
+    let after = fs::read(&path).expect("content");
+    assert_eq!(after.len(), before.len());
+    assert_ne!(after[..64 << 10], before[..64 << 10]);
+    assert_eq!(after[64 << 10..], before[64 << 10..], "it was written beyond `size`");
+}
+
+#[test]
+fn an_existing_file_is_never_extended() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("data", 1 << 20);
+    let before = sandbox.listing();
+    for rw in ["read", "write"] {
+        let job = ["run", "--rw", rw, "--size", "2m", "--filename", "data", "--overwrite_existing", "data"];
+        let job = if rw == "read" { &job[..7] } else { &job[..] };
+        sandbox.run(job).assert_refused(&["rule: size_beyond_target", "an existing file is never extended"]);
+    }
+    assert_eq!(sandbox.listing(), before);
+}
+
+#[test]
+fn a_generated_name_that_is_taken_is_refused() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("sub")).expect("a directory");
+    sandbox.write("sub/trueio-job-0.dat", "somebody's");
+    for rw in ["read", "write"] {
+        let ran = sandbox.run(&["run", "--rw", rw, "--size", "1m", "--directory", "sub"]);
+        ran.assert_refused(&["`sub/trueio-job-0.dat`", "exists already", "rule: generated_name_taken"]);
+    }
+    assert_eq!(fs::read(sandbox.path("sub/trueio-job-0.dat")).expect("content"), b"somebody's");
+}
+
+#[test]
+fn a_link_to_nothing_is_not_followed_when_a_file_is_made() {
+    let sandbox = Sandbox::new();
+    symlink("elsewhere", sandbox.path("trueio-job-0.dat")).expect("a link");
+    symlink("elsewhere", sandbox.path("named")).expect("a link");
+    for target in [&[][..], &["--filename", "named"]] {
+        let mut job = vec!["run", "--rw", "write", "--size", "1m"];
+        job.extend(target);
+        sandbox.run(&job).assert_refused(&["link"]);
+        assert!(!sandbox.path("elsewhere").exists());
+    }
+}
+
+/// Goal: an output does not replace what the command reads or measures.
+/// Method: each output option with the target, a job file or a record as its file.
+#[test]
+fn an_output_never_replaces_the_target_or_the_job_file() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("data", 16 << 20);
+    symlink("data", sandbox.path("link")).expect("a link");
+    sandbox.write("job.toml", "[job.a]\nioengine = \"null\"\nnumber_ios = 1\n");
+    let before = sandbox.listing();
+    for output in ["--json", "--html", "--hdr"] {
+        let commands: &[(&[&str], &str)] = &[
+            (&["baseline", "--quick", "data"], "data"),
+            (&["baseline", "--quick", "data"], "./link"),
+            (&["run", "--filename", "data", "--rw", "read"], "data"),
+            (&["run", "--filename", "new", "--rw", "write", "--size", "4k", "--unlink=false"], "new"),
+            (&["run", "job.toml"], "job.toml"),
+        ];
+        for (command, file) in commands {
+            let mut all = command.to_vec();
+            all.extend([output, file]);
+            sandbox.run(&all).assert_refused(&[&format!("{output} would replace"), "hint: name another file"]);
+            assert_eq!(sandbox.listing(), before, "{all:?}");
+        }
+    }
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_refused_before_anything_is_measured() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("sub")).expect("a directory");
+    let null = ["run", "--ioengine", "null", "--number_ios", "1"];
+    let refused = |outputs: &[&str], sentence: &str| {
+        let mut all = null.to_vec();
+        all.extend(outputs);
+        sandbox.run(&all).assert_refused(&[sentence]);
+    };
+    refused(&["--json", "sub"], "it is a directory");
+    refused(&["--json", "nowhere/a.json"], "`nowhere` is not a directory");
+    refused(&["--html", "-"], "--html needs a file");
+    refused(&["--json", "a", "--html", "./a"], "--json goes to the same file");
+    assert_eq!(sandbox.run(&["history"]).out, "");
+}
+
+#[test]
+fn an_output_that_fails_does_not_take_the_others_with_it() {
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    // Root may open this file for writing, and no write to it succeeds.
+    let ran = sandbox.run(&[
+        "run",
+        "--ioengine",
+        "null",
+        "--number_ios",
+        "1",
+        "--json",
+        "/proc/version",
+        "--html",
+        "page.html",
+    ]);
+    ran.assert_code(1);
+    assert!(ran.err.contains("error: `/proc/version` could not be written"), "{ran:?}");
+    assert!(fs::read_to_string(sandbox.path("page.html")).expect("a page").contains("<svg"));
+    assert_eq!(sandbox.run(&["history"]).out.lines().count(), 1);
+}
+
+#[test]
+fn a_block_device_is_no_place_for_an_output() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let device = Loop::new(&sandbox, "disk.img", 1 << 20);
+    let ran = sandbox.run(&["run", "--ioengine", "null", "--number_ios", "1", "--json", &device.device]);
+    ran.assert_refused(&["it is a block device; what it holds would be lost"]);
+    assert!(fs::read(&device.backing).expect("content").iter().all(|&byte| byte == 0));
+}
+
+/// Goal: naming a device is not enough while something on it would be lost.
+/// Method: a filesystem on a loop device, first mounted, then not; then the bare device.
+#[test]
+fn a_block_device_is_written_only_if_it_is_named_and_free_and_bare() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let device = Loop::new(&sandbox, "disk.img", 64 << 20);
+    let path = device.device.as_str();
+    let job = ["run", "--rw", "write", "--size", "64k", "--filename", path, "--overwrite_existing", path];
+    let baseline = ["baseline", "--quick", path, "--overwrite", path];
+    device.make_ext4();
+    let content = || hash(&fs::read(&device.backing).expect("content"));
+
+    let mount = Mount::ext4(&sandbox, "mounted", path);
+    for command in [&job[..], &baseline] {
+        sandbox.run(command).assert_refused(&["is mounted at", "mounted", "free it first"]);
+    }
+    drop(mount);
+
+    let before = content();
+    for command in [&job[..], &baseline] {
+        sandbox.run(command).assert_refused(&["it carries ext2/3/4", "wipefs"]);
+    }
+    sandbox.run(&job[..7]).assert_refused(&["rule: existing_target_not_named"]);
+    assert_eq!(content(), before);
+
+    fs::OpenOptions::new()
+        .write(true)
+        .open(path)
+        .and_then(|file| std::os::unix::fs::FileExt::write_all_at(&file, &[0; 64 << 10], 0))
+        .expect("the mark is wiped");
+    let (ran, record) = sandbox.record(&job);
+    ran.assert_code(0);
+    assert_eq!(totals(&record.phases[0], OpKind::Write), (16, 64 << 10));
+}
+
+/// Goal: jobs that share a device, or follow each other on it, do not shut each other out.
+/// Method: O_EXCL by each job would be refused with EBUSY, beside another one always, and after one
+/// while the kernel still tears its ring down.
+#[test]
+fn jobs_on_one_block_device_run_together_and_one_after_another() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let device = Loop::new(&sandbox, "disk.img", 16 << 20);
+    let mut text = format!(
+        "[defaults]\nfilename = \"{0}\"\noverwrite_existing = \"{0}\"\nrw = \"randwrite\"\niodepth = 32\nsize = \"4m\"\n",
+        device.device
+    );
+    for phase in 0..8 {
+        text += &format!("[job.a{phase}]\nstonewall = true\n[job.b{phase}]\n");
+    }
+    sandbox.write("jobs.toml", text);
+    let (ran, record) = sandbox.record(&["run", "jobs.toml", "--no-evidence"]);
+    ran.assert_code(0);
+    assert_eq!(record.phases.len(), 8);
+    assert!(record.phases.iter().all(|phase| totals(phase, OpKind::Write).1 == 8 << 20));
+}
+
+#[test]
+fn a_device_that_is_written_cannot_be_claimed_by_others_between_its_phases() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let device = Loop::new(&sandbox, "disk.img", 16 << 20);
+    let path = device.device.as_str();
+    sandbox.write(
+        "jobs.toml",
+        format!(
+            "[job.write]\nfilename = \"{path}\"\noverwrite_existing = \"{path}\"\nrw = \"write\"\nsize = \"64k\"\n\
+             [job.pause]\nstonewall = true\nioengine = \"null\"\nruntime = \"60s\"\nrate_iops = 10\ntime_based = true\n"
+        ),
+    );
+    let mut command = sandbox.command(&["run", "jobs.toml", "--no-evidence", "--no-history"]);
+    let running = Running::start(&mut command);
+    running.wait_for_worker("pause-0");
+    let claim = || {
+        use std::os::unix::fs::OpenOptionsExt;
+        fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(path)
+    };
+    assert_eq!(claim().expect_err("it is claimed").raw_os_error(), Some(libc::EBUSY));
+    running.signal(libc::SIGINT);
+    running.wait().0.assert_code(1);
+    claim().expect("it is free again");
+}
