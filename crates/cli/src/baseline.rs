@@ -60,7 +60,8 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     output::check(matches)?;
     let target = matches.get_one::<PathBuf>("target").expect("it has a default");
     let overwrite = matches.get_one::<PathBuf>("overwrite");
-    if overwrite.is_some_and(|named| named != target) {
+    // As texts: paths that differ in a slash would compare equal.
+    if overwrite.is_some_and(|named| named.as_os_str() != target.as_os_str()) {
         return Err(Failure::refused(format!(
             "--overwrite names `{}`, but the target is `{}`: both must be the same, letter by letter",
             overwrite.map_or_else(String::new, |p| p.display().to_string()),

@@ -14,12 +14,12 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// A line on stderr.
+    /// A line on stderr, cut to the terminal's width: one that wraps flickers.
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         if std::io::stderr().is_terminal() {
             bar.set_draw_target(ProgressDrawTarget::stderr());
-            bar.set_style(ProgressStyle::with_template("{msg}").expect("a constant template"));
+            bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a constant template"));
         }
         Self { bar, phase: String::new() }
     }
@@ -35,13 +35,11 @@ impl Observer for Line {
         let percent = done_bytes * 100 / size_bytes.max(1);
         let size = units::format_bytes(size_bytes);
         self.bar.set_message(format!("writing the test file `{path}` ({size}): {percent} %"));
-        self.bar.tick();
     }
 
     fn phase_begins(&mut self, index: usize, count: usize, name: &str) {
         self.phase = format!("{}/{count} {name}", index + 1);
         self.bar.set_message(format!("{}: looking at the idle disk", self.phase));
-        self.bar.tick();
     }
 
     fn progress(&mut self, tick: &Tick) {
@@ -55,7 +53,6 @@ impl Observer for Line {
             known(tick.latency_ns_p99),
             tick.left_ns,
         ));
-        self.bar.tick();
     }
 
     fn phase_ends(&mut self, _phase: &PhaseRecord) {}

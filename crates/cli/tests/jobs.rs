@@ -1,0 +1,204 @@
+//! Job files and flags: what is malformed is shown where it stands, what is asked for is done.
+
+mod common;
+
+use common::*;
+use std::fs;
+use trueio_model::OpKind;
+
+/// The whole of stderr for a job file that is refused.
+#[track_caller]
+fn refusal_of(text: &str) -> String {
+    let sandbox = Sandbox::new();
+    sandbox.write("job.toml", text);
+    let ran = sandbox.run(&["run", "job.toml"]);
+    ran.assert_refused(&[]);
+    assert_eq!(ran.err, sandbox.run(&["explain", "job.toml"]).err, "run and explain say different things");
+    ran.err
+}
+
+#[test]
+fn a_key_that_is_no_option_is_shown_in_its_line_with_the_nearest_option() {
+    let said = refusal_of("[defaults]\nbs = \"4k\"\n\n[job.a]\nrw = \"randread\"\niodpeth = 4\nsize = \"1m\"\n");
+    assert_eq!(
+        said,
+        "\
+error: `iodpeth` is not an option
+ --> job.toml:6:1
+  |
+6 | iodpeth = 4
+  | ^^^^^^^ did you mean `iodepth`?
+"
+    );
+}
+
+#[test]
+fn a_value_that_is_none_is_shown_in_its_line_with_the_nearest_value() {
+    assert_eq!(
+        refusal_of("[job.a]\nrw = \"randraed\"\nsize = \"1m\"\n"),
+        "\
+error: `rw`: `randraed` is not one of `read`, `write`, `trim`, `randread`, `randwrite`, `randtrim`, `rw`, `randrw`
+ --> job.toml:2:6
+  |
+2 | rw = \"randraed\"
+  |      ^^^^^^^^^^ did you mean `randread`?
+"
+    );
+}
+
+#[test]
+fn text_that_is_not_toml_is_shown_where_it_stops_being_it() {
+    assert_eq!(
+        refusal_of("[job.a]\nrw = \"randread\nsize = \"1m\"\n"),
+        "\
+error: not TOML: invalid basic string, expected `\"`
+ --> job.toml:2:15
+  |
+2 | rw = \"randread
+  |               ^
+"
+    );
+}
+
+#[test]
+fn tables_and_files_without_jobs_say_what_is_needed() {
+    for (text, place, sentence) in [
+        ("", "job.toml:1:1", "add a table `[job.NAME]`"),
+        ("[jobs.a]\nrw = \"read\"\n", "job.toml:1:2", "[job."),
+        ("[job.a]\nsize = \"1m\"\n[job.a]\n", "job.toml:3:", "a"),
+        ("[job.a]\nsize = \"1m\"\nsize = \"2m\"\n", "job.toml:3:1", "size"),
+        ("[job.a]\nbs = \"4q\"\n", "job.toml:2:6", "4q"),
+        ("[job.a]\niodepth = -1\n", "job.toml:2:11", "iodepth"),
+        ("[job.a]\ndirect = \"maybe\"\n", "job.toml:2:10", "require"),
+        ("[job.\"a/b\"]\nsize = \"1m\"\n", "", "a/b"),
+    ] {
+        let said = refusal_of(text);
+        assert!(said.starts_with("error: "), "{said}");
+        assert!(said.contains(place) && said.contains(sentence), "`{place}` or `{sentence}` is missing in\n{said}");
+    }
+}
+
+#[test]
+fn a_flag_that_is_no_option_is_refused_with_the_nearest_one() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["run", "--iodpeth", "4"]).assert_refused(&["'--iodpeth'", "'--iodepth'"]);
+    sandbox.run(&["run", "--rw", "randraed", "--size", "1m"]).assert_refused(&["`randraed`", "`randread`"]);
+    sandbox
+        .run(&["run", "nowhere.toml"])
+        .assert_refused(&["job file `nowhere.toml` cannot be read", "because: No such"]);
+}
+
+#[test]
+fn jobs_run_together_unless_one_waits_and_flags_have_the_last_word() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "jobs.toml",
+        "[defaults]\nioengine = \"null\"\nnumber_ios = 10\n\n[job.a]\n[job.b]\nrw = \"randwrite\"\n\n\
+         [job.c]\nstonewall = true\nnumber_ios = 30\n",
+    );
+    let (ran, record) = sandbox.record(&["run", "jobs.toml"]);
+    ran.assert_code(0);
+    let names: Vec<&str> = record.phases.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names, ["a+b", "c"]);
+    assert_eq!(totals(&record.phases[0], OpKind::Read), (10, 40 << 10));
+    assert_eq!(totals(&record.phases[0], OpKind::Write), (10, 40 << 10));
+    assert_eq!(totals(&record.phases[1], OpKind::Read), (30, 120 << 10));
+
+    let (ran, record) = sandbox.record(&["run", "jobs.toml", "--number_ios", "5", "--bs=8k"]);
+    ran.assert_code(0);
+    assert_eq!(totals(&record.phases[0], OpKind::Write), (5, 40 << 10));
+    assert_eq!(totals(&record.phases[1], OpKind::Read), (5, 40 << 10));
+}
+
+/// Several files are one list of jobs; a name that comes twice would make one record ambiguous.
+#[test]
+fn several_job_files_are_one_list_and_a_name_comes_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write("one.toml", "[job.a]\nioengine = \"null\"\nnumber_ios = 1\n");
+    sandbox.write("two.toml", "[job.b]\nioengine = \"null\"\nnumber_ios = 2\n");
+    let (ran, record) = sandbox.record(&["run", "one.toml", "two.toml"]);
+    ran.assert_code(0);
+    assert_eq!(record.phases[0].name, "a+b");
+    sandbox.run(&["run", "one.toml", "one.toml"]).assert_refused(&["`a`"]);
+}
+
+/// Rewritten with `TRUEIO_BLESS=1`. The engine is said, because the default depends on the kernel.
+#[test]
+fn explain_prints_every_value_with_its_origin() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "commit.toml",
+        "[defaults]\nsize = \"64m\"\nioengine = \"sync\"\n\n[job.commit]\nrw = \"write\"\nbs = \"4k\"\nfdatasync = 1\n\
+         fallocate = \"none\"\n",
+    );
+    let ran = sandbox.run(&["explain", "commit.toml", "--runtime", "30s", "--time_based"]);
+    ran.assert_code(0);
+    assert_eq!(ran.err, "");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/explain.txt");
+    if std::env::var_os("TRUEIO_BLESS").is_some() {
+        fs::write(&path, &ran.out).expect("the expected text");
+    }
+    assert_eq!(ran.out, fs::read_to_string(path).expect("the expected text"));
+    assert_eq!(sandbox.listing().len(), 1, "explain made a file");
+}
+
+/// Goal: what was written is verified, in the same job and in a later run, and damage is named.
+/// Method: both checksums on the real disk; then one byte is changed in the 300th block.
+#[test]
+fn verified_writes_read_back_and_a_changed_byte_is_found_at_its_offset() {
+    for checksum in ["crc32c", "xxhash"] {
+        let sandbox = Sandbox::new();
+        let write = [
+            "run",
+            "--filename",
+            "data",
+            "--rw",
+            "randwrite",
+            "--size",
+            "4m",
+            "--iodepth",
+            "8",
+            "--verify",
+            checksum,
+            "--unlink=false",
+        ];
+        let (ran, record) = sandbox.record(&write);
+        ran.assert_code(0);
+        let job = only_job(&record);
+        assert_eq!((job.verified_block_count, job.verify_failure_count), (1024, 0), "{checksum}");
+
+        let read = ["run", "--filename", "data", "--rw", "randread", "--iodepth", "8", "--verify", checksum];
+        let (ran, record) = sandbox.record(&read);
+        ran.assert_code(0);
+        assert_eq!(only_job(&record).verified_block_count, 1024, "{checksum}");
+
+        let path = sandbox.path("data");
+        let mut content = fs::read(&path).expect("content");
+        content[300 * 4096 + 1234] ^= 1;
+        fs::write(&path, content).expect("a change");
+        let (ran, record) = sandbox.record(&read);
+        ran.assert_code(1);
+        let job = only_job(&record);
+        assert_eq!((job.verified_block_count, job.verify_failure_count), (1024, 1), "{checksum}");
+        let failure = &job.verify_failures[0];
+        assert_eq!((failure.offset, failure.length, failure.path.as_str()), (300 * 4096, 4096, "data"), "{checksum}");
+        assert!(ran.out_joined().contains("1 of 1,024 blocks differ from what was written"), "{ran:?}");
+        assert!(ran.out.contains("offset 1,228,800"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_block_that_was_written_elsewhere_is_found() {
+    let sandbox = Sandbox::new();
+    let write = ["run", "--filename", "data", "--rw", "write", "--size", "1m", "--verify", "crc32c", "--unlink=false"];
+    sandbox.run(&write).assert_code(0);
+    let path = sandbox.path("data");
+    let mut content = fs::read(&path).expect("content");
+    content.copy_within(0..4096, 8192);
+    fs::write(&path, content).expect("a misplaced block");
+    let (ran, record) = sandbox.record(&["run", "--filename", "data", "--rw", "read", "--verify", "crc32c"]);
+    ran.assert_code(1);
+    let failures = &only_job(&record).verify_failures;
+    assert_eq!(failures.iter().map(|f| f.offset).collect::<Vec<_>>(), [8192]);
+    assert!(failures[0].expected.contains("8192") && failures[0].found.contains('0'), "{failures:?}");
+}
