@@ -9,6 +9,7 @@
 //! The crate knows nothing of phases, evidence or reports: it is handed open files and a job's
 //! plan, and returns a [`WorkerReport`].
 
+mod batch;
 mod clock;
 mod content;
 mod engines;

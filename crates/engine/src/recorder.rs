@@ -23,6 +23,9 @@ pub(crate) struct OpRecorder {
     pub(crate) error_count: u64,
     /// This interval's total latencies; the totals are in `set.total`.
     pub(crate) interval: Histogram,
+    /// This interval's I/Os that were complete when their hand-over returned: total and submission
+    /// latency are the same, completion latency is 0.
+    pub(crate) inline: Histogram,
     pub(crate) set: LatencySet,
     row_count: u64,
     row_bytes: u64,
@@ -36,6 +39,7 @@ impl OpRecorder {
             short_count: 0,
             error_count: 0,
             interval: Histogram::new(),
+            inline: Histogram::new(),
             set: empty_set(),
             row_count: 0,
             row_bytes: 0,
@@ -124,8 +128,18 @@ impl Recorder {
         self.pending = None;
     }
 
+    /// Counts what was complete at its hand-over in all three latencies.
+    pub(crate) fn fold_inline(&mut self) {
+        for recorder in self.ops.iter_mut().flatten().filter(|r| !r.inline.is_empty()) {
+            recorder.set.submission.merge(&recorder.inline);
+            recorder.set.completion.record_many(0, recorder.inline.count());
+            recorder.inline.drain_into(&mut recorder.interval);
+        }
+    }
+
     /// Ends an interval: its figures become a row and are published.
     pub(crate) fn end_interval(&mut self, end_ns: u64, span_ns: u64, progress: &Progress) {
+        self.fold_inline();
         let mut row = SeriesRow {
             end_ns,
             span_ns,
@@ -208,6 +222,7 @@ impl Recorder {
     /// Ends the recording. `has_submission`: the engine's I/O has a moment of hand-over; without
     /// one the completion latency is the total latency.
     pub(crate) fn finish(mut self, has_submission: bool) -> (Vec<OpRecord>, Vec<SeriesRow>, Histogram) {
+        self.fold_inline();
         if let Some((_, row)) = self.pending.take() {
             self.series.push(row);
         }

@@ -7,11 +7,13 @@
 //! completions of that collection. If completions are already there when the submission returns,
 //! the reading after it is theirs too. So a latency contains the time its neighbours in the same
 //! batch took to be handed over; how large batches may grow is therefore bound by the latency itself
-//! ([`adapted_batch`]), unless the job asks for a size.
+//! ([`adapted_batch`]), unless the job asks for a size. Cached buffered reads are the one exception, and
+//! are told of in the record: [`Sharing`].
 //!
 //! Nothing here allocates once the loop runs: slots, buffers, histograms and request blocks are
 //! made before. Failures take the cold path.
 
+use crate::batch::{ADAPTED_BATCH_MAX, Sharing, adapted_batch};
 use crate::clock::{AnyClock, Clock, VirtualClock, choose_clock};
 use crate::content::ContentSource;
 use crate::engines::{
@@ -20,7 +22,7 @@ use crate::engines::{
 };
 use crate::pace::Calendar;
 use crate::pattern::{Generator, worker_seed};
-use crate::recorder::{Progress, Recorder, WorkerReport, slot_of};
+use crate::recorder::{OpRecorder, Progress, Recorder, WorkerReport, slot_of};
 use crate::request::{REQUEST_BLOCK, Request};
 use crate::verify::{self, BlockHeader};
 use std::io;
@@ -35,8 +37,6 @@ use trueio_model::{BlockSizes, CpuTime, EngineKind, IoFailure, JobPlan, OpKind, 
 const INTERVAL_NS: u64 = 100_000_000;
 /// Failures of different kinds that are kept; every failure is counted.
 const FAILURES_MAX: usize = 16;
-/// The largest batch that a job which did not ask for one is given.
-const ADAPTED_BATCH_MAX: u32 = 8;
 
 /// Lets all workers of a phase begin together, after the last of them is ready, and lets whoever
 /// measures the phase look at the machine after the last I/O and before anything else is done.
@@ -271,15 +271,6 @@ fn thread_cpu() -> CpuTime {
     CpuTime { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
 }
 
-/// How many I/Os one submission may carry so that the first does not wait noticeably for the last:
-/// handing over the batch may take 2 % of the median latency.
-///
-/// With I/Os that complete inside the submission (page cache) that is one, and each latency is its
-/// own; with a device of 100 µs and a hand-over of 0.5 µs it is four.
-fn adapted_batch(latency_ns_p50: u64, submit_ns_per_io: u64) -> u32 {
-    ((latency_ns_p50 / 50 / submit_ns_per_io.max(1)) as u32).clamp(1, ADAPTED_BATCH_MAX)
-}
-
 /// One thread of a job, on one engine and one clock.
 #[derive(Debug)]
 pub struct Worker<'a, E, C> {
@@ -295,6 +286,7 @@ pub struct Worker<'a, E, C> {
     /// The first of the pool's buffers that writes use: slot `i` writes from this one plus `i`.
     write_buffers_from: usize,
     writes_need_data: bool,
+    sharing: Sharing,
     has_work_per_io: bool,
     calendar: Option<Calendar>,
     recorder: Recorder,
@@ -382,6 +374,14 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             generator: Generator::new(plan, context.worker),
             content,
             write_buffers_from,
+            sharing: Sharing {
+                is_possible: E::KIND == EngineKind::IoUring
+                    && is_batch_adapted
+                    && single_op == Some(OpKind::Read)
+                    && context.files.iter().all(is_buffered),
+                usual_ns: 0,
+                count: 0,
+            },
             writes_need_data: E::KIND.touches_files() || plan.content.refill,
             has_work_per_io: plan.pace.is_some() || plan.verify.is_some(),
             calendar: Calendar::new(plan, context.worker),
@@ -550,13 +550,22 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             }
             let mut count = 0;
             let mut now = 0;
+            let mut call = Call { queued: 0, ns: 0, is_alone: false };
             if queued > 0 {
+                let is_alone = self.in_flight() == queued;
                 let before = self.clock.now();
                 self.engine.submit()?;
                 now = self.now_after();
-                self.note_submission(queued, before, now);
+                let ns = self.note_submission(queued, before, now);
                 if self.engine.has_ready() {
                     count = self.engine.reap(0, None, &mut self.completions)?;
+                }
+                // During the ramp everything is counted at once, because its end counts what is in
+                // flight again.
+                call = Call { queued: queued as u64, ns, is_alone };
+                if E::BLOCKS || self.single_op.is_none() || self.is_ramping || count == 0 {
+                    self.count_submission(&call);
+                    call.queued = 0;
                 }
             }
             if count == 0 {
@@ -593,7 +602,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             if now >= self.next_event {
                 self.handle_events(now);
             }
-            self.complete(count, now);
+            self.complete(count, now, &call);
             if count > 0 {
                 *last = now;
             }
@@ -604,11 +613,12 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     ///
     /// Neighbours that were handed over together have the same latency and are counted in one go.
     #[inline(always)]
-    fn complete(&mut self, count: usize, now: u64) {
+    fn complete(&mut self, count: usize, now: u64, call: &Call) {
         if self.has_work_per_io && self.free_count == 0 {
             // The queue was full until now: whatever was due meanwhile waited for the device.
             self.free_since = now;
         }
+        let mut counted = 0;
         let mut run = Run { op: OpKind::Read, issued: 0, handed: 0, io_count: 0, byte_count: 0 };
         for i in 0..count {
             let completion = self.completions[i];
@@ -617,7 +627,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             if completion.result == i64::from(request.length) {
                 if issued != run.issued || request.op != run.op {
                     let next = Run { op: request.op, issued, handed: slot.handed, io_count: 0, byte_count: 0 };
-                    self.count_run(&std::mem::replace(&mut run, next), now);
+                    counted += self.count_run(&std::mem::replace(&mut run, next), now, call);
                 }
                 run.io_count += 1;
                 run.byte_count += u64::from(self.slots[completion.slot as usize].request.length);
@@ -630,21 +640,37 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             self.free[self.free_count] = completion.slot;
             self.free_count += 1;
         }
-        self.count_run(&run, now);
+        counted += self.count_run(&run, now, call);
+        if counted < call.queued {
+            self.count_submission(&Call { queued: call.queued - counted, ..*call });
+        }
     }
 
+    /// Counts neighbours; returns how many of them it counted as complete when their call returned,
+    /// submission included.
     #[inline(always)]
-    fn count_run(&mut self, run: &Run, now: u64) {
-        if run.io_count > 0 {
-            let recorder = self.recorder.op(run.op);
-            recorder.io_count += run.io_count;
-            recorder.byte_count += run.byte_count;
-            recorder.interval.record_many(self.clock.to_ns(now.wrapping_sub(run.issued)), run.io_count);
-            if !E::BLOCKS {
-                let ns = self.clock.to_ns(now.wrapping_sub(run.handed));
-                recorder.set.completion.record_many(ns, run.io_count);
-            }
+    fn count_run(&mut self, run: &Run, now: u64, call: &Call) -> u64 {
+        if run.io_count == 0 {
+            return 0;
         }
+        let recorder = self.recorder.op(run.op);
+        recorder.io_count += run.io_count;
+        recorder.byte_count += run.byte_count;
+        if !E::BLOCKS && call.queued > 0 && run.handed == now {
+            // One latency stands for all three: the hand-over was all of it.
+            let mut ns = call.ns;
+            if run.io_count > 1 && run.io_count == call.queued && call.is_alone {
+                ns = self.sharing.part_of(ns, run.io_count);
+            }
+            recorder.inline.record_many(ns, run.io_count);
+            return run.io_count;
+        }
+        recorder.interval.record_many(self.clock.to_ns(now.wrapping_sub(run.issued)), run.io_count);
+        if !E::BLOCKS {
+            let ns = self.clock.to_ns(now.wrapping_sub(run.handed));
+            recorder.set.completion.record_many(ns, run.io_count);
+        }
+        0
     }
 
     /// What paced and verified jobs do with each completion.
@@ -659,24 +685,34 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         }
     }
 
+    /// Notes when the queued I/Os were handed over; how long that took, in nanoseconds.
     #[inline(always)]
-    fn note_submission(&mut self, queued: usize, before: u64, after: u64) {
+    fn note_submission(&mut self, queued: usize, before: u64, after: u64) -> u64 {
         for &slot in &self.queued[..queued] {
             let slot = &mut self.slots[slot as usize];
             slot.issued = before;
             slot.handed = after;
         }
+        let ns = self.clock.to_ns(after - before);
         if !E::BLOCKS {
-            let ns = self.clock.to_ns(after - before);
             self.submit_ns += ns;
             self.submit_count += queued as u64;
-            match self.single_op {
-                Some(op) => self.recorder.op(op).set.submission.record_many(ns, queued as u64),
-                None => {
-                    for &slot in &self.queued[..queued] {
-                        let op = self.slots[slot as usize].request.op;
-                        self.recorder.op(op).set.submission.record(ns);
-                    }
+        }
+        ns
+    }
+
+    /// Counts the hand-over of I/Os that were not complete when it returned.
+    #[inline(always)]
+    fn count_submission(&mut self, call: &Call) {
+        if E::BLOCKS {
+            return;
+        }
+        match self.single_op {
+            Some(op) => self.recorder.op(op).set.submission.record_many(call.ns, call.queued),
+            None => {
+                for &slot in &self.queued[..call.queued as usize] {
+                    let op = self.slots[slot as usize].request.op;
+                    self.recorder.op(op).set.submission.record(call.ns);
                 }
             }
         }
@@ -866,12 +902,23 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         if !self.is_batch_adapted || E::BLOCKS || self.submit_count == 0 {
             return;
         }
+        let count = |of: fn(&OpRecorder) -> u64| self.recorder.ops.iter().flatten().map(|r| of(r)).sum::<u64>();
+        let inline_count = count(|r| r.inline.count());
+        let is_inline = inline_count * 20 >= (inline_count + count(|r| r.interval.count())) * 19;
+        self.recorder.fold_inline();
         let median = self.recorder.ops.iter().flatten().filter_map(|r| {
             let n = r.interval.count();
             Some((n, r.interval.value_at_rank(n.div_ceil(2))?))
         });
         if let Some((_, p50)) = median.max_by_key(|m| m.0) {
-            self.batch = adapted_batch(p50, self.submit_ns / self.submit_count).min(self.slots.len() as u32) as usize;
+            let most = if is_inline && self.sharing.is_possible {
+                self.sharing.usual_ns = p50.max(1);
+                ADAPTED_BATCH_MAX
+            } else {
+                self.sharing.usual_ns = 0;
+                adapted_batch(p50, self.submit_ns / self.submit_count)
+            };
+            self.batch = most.min(self.slots.len() as u32) as usize;
         }
         self.submit_ns = 0;
         self.submit_count = 0;
@@ -1106,6 +1153,13 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let elapsed_ns = if self.is_ramping { 0 } else { self.clock.to_ns(last.saturating_sub(self.measured_from)) };
         let mut engine_notes = self.engine.notes();
         engine_notes.append(&mut self.notes);
+        if self.sharing.count > 0 {
+            engine_notes.push(format!(
+                "reads that were complete when io_uring_enter returned (page cache) were handed over up to \
+                 {ADAPTED_BATCH_MAX} at a time, each counted with its part of the call, or with all of a call that took \
+                 more than twice the usual; iodepth_batch = 1 times each alone"
+            ));
+        }
         let (ops, series, pacing_lateness) = self.recorder.finish(!E::BLOCKS);
         // The engine goes first: it may hold registrations of the pool's memory.
         let has_lost_ios = self.slots.len() > self.free_count;
@@ -1132,6 +1186,17 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             was_stopped: self.was_stopped,
         }
     }
+}
+
+/// One hand-over whose I/Os are not counted as submitted yet.
+#[derive(Debug)]
+struct Call {
+    /// How many I/Os it carried; 0: they are counted already.
+    queued: u64,
+    /// How long it took, in nanoseconds.
+    ns: u64,
+    /// Nothing else was in flight.
+    is_alone: bool,
 }
 
 /// Neighbouring completions that were handed over together.
@@ -1168,6 +1233,11 @@ fn units_of<'a>(plan: &JobPlan, request: &Request, unit: u64, of: &'a mut [Vec<u
 fn run_tag() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish() | 1
+}
+
+/// True if a file was opened without O_DIRECT.
+fn is_buffered(target: &TargetFile) -> bool {
+    rustix::fs::fcntl_getfl(&*target.file).is_ok_and(|flags| !flags.contains(rustix::fs::OFlags::DIRECT))
 }
 
 /// What went wrong with an I/O and what to do, in words.
