@@ -259,8 +259,9 @@ fn memory_cases(seconds: u32, has_limit: bool, cached: &str, path: &str) -> Vec<
     let sync = format!("{cached} --ioengine=psync");
     let fio_sync = format!("{sync} {FIO_P50}");
 
-    // -O0: through the page cache. -p0: no polling. -r: seconds. The rest is depth and batches of 8.
-    let limit = format!("-d32 -s8 -c8 -p0 -O0 -r{seconds} {path}");
+    // -O0: through the page cache. -p0: no polling. The rest is depth and batches of 8. One second
+    // more (-r), because it does not say the rate of its last.
+    let limit = format!("-d32 -s8 -c8 -p0 -O0 -r{} {path}", seconds + 1);
     let mut eight = both(&by_eight);
     let mut eight_measures = vec![user("P9b", 0.20, 0.09).published(181.0), cpu("P9b", 0.85, 0.79).published(1093.0)];
     if has_limit {
@@ -277,7 +278,7 @@ fn memory_cases(seconds: u32, has_limit: bool, cached: &str, path: &str) -> Vec<
             Some(Reading { value: ours? / limit, ours: ours?, other: Some(limit) })
         });
         let what = "CPU an I/O / t/io_uring's, estimated";
-        eight_measures.push(Measure::new("P10", what, "ns", Bar::AtMost(1.10, 1.0), estimate).published(818.0));
+        eight_measures.push(Measure::new("P10", what, "ns", Bar::None, estimate).published(818.0));
     }
     vec![
         pinned(

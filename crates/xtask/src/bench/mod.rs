@@ -148,8 +148,8 @@ fn measure(options: &Options, tools: &Tools, targets: &Targets, cases: &[Case]) 
                             readings.push(reading);
                         }
                     }
-                    // Where the kernel does not work for us on the other processor, it works for others.
-                    if case.target == TargetKind::Nothing {
+                    // What the other processor does during a pinned case, it does not do for us.
+                    if case.is_pinned && case.target != TargetKind::Zram {
                         let shares = runs
                             .iter()
                             .map(|run| run.sample.cost.others_cpu_ns as f64 / run.sample.cost.wall_ns.max(1) as f64);
@@ -179,7 +179,7 @@ fn measure(options: &Options, tools: &Tools, targets: &Targets, cases: &[Case]) 
     let others = Estimate::of(others).map_or("unknown".into(), |others| format!("{:.2}", others.median));
     let head = format!(
         "{} pairs of {} s, {}. Load average {load_before} before, {} after; everything else on the machine \
-         used {others} processors meanwhile (median over the null cases).",
+         used {others} processors meanwhile (median over the pinned cases).",
         options.pair_count,
         options.seconds,
         circumstances(tools),

@@ -118,8 +118,7 @@ impl Row {
         };
         let figure = |of: fn(&Reading) -> Option<f64>| {
             let estimate = Estimate::of(readings.iter().filter_map(of).collect());
-            estimate
-                .map_or("–".into(), |estimate| format!("{} {}", short(estimate.median), self.unit).trim().to_owned())
+            estimate.map_or("–".into(), |estimate| with_unit(estimate.median, self.unit))
         };
         let ours = Estimate::of(readings.iter().map(|reading| reading.ours).collect());
         let published = match (self.published, ours) {

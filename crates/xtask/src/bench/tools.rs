@@ -57,7 +57,7 @@ impl Tools {
         let answer = match tool {
             Tool::Trueio => trueio_answer(&record_of(&cost.stdout)?),
             Tool::Fio => fio_answer(&cost.stdout),
-            Tool::UringLimit => limit_answer(&cost.stdout),
+            Tool::UringLimit => limit_answer(&cost.stdout, cost.wall_ns),
         };
         // Kept no longer: what this process holds is carried over into the next child's peak.
         cost.stdout = Vec::new();
@@ -120,9 +120,9 @@ fn fio_answer(stdout: &[u8]) -> Result<Answer> {
     Ok(answer)
 }
 
-/// Lines such as `IOPS=1.23M, BW=4.80GiB/s, IOS/call=8/8`, one a second. The count is not said, so
-/// it is the mean rate times the lines.
-fn limit_answer(stdout: &[u8]) -> Result<Answer> {
+/// Lines such as `IOPS=1.23M, BW=4.80GiB/s, IOS/call=8/8`, one a second but for the last second, of
+/// which it says nothing. The count is not said either: it is the mean rate times the time it ran.
+fn limit_answer(stdout: &[u8], wall_ns: u64) -> Result<Answer> {
     let said = String::from_utf8_lossy(stdout);
     let rates: Vec<f64> = said
         .lines()
@@ -137,8 +137,8 @@ fn limit_answer(stdout: &[u8]) -> Result<Answer> {
         })
         .collect();
     ensure!(!rates.is_empty(), "no line begins with `IOPS=`");
-    let sum: f64 = rates.iter().sum();
-    Ok(Answer { io_count: sum as u64, iops: sum / rates.len() as f64, ..Answer::default() })
+    let iops = rates.iter().sum::<f64>() / rates.len() as f64;
+    Ok(Answer { io_count: (iops * wall_ns as f64 / 1e9) as u64, iops, ..Answer::default() })
 }
 
 #[cfg(test)]
@@ -215,9 +215,10 @@ mod tests {
 
     #[test]
     fn the_rates_of_the_limit_are_read_in_thousands_and_millions() {
-        let answer =
-            limit_answer(b"submitter=0\nIOPS=900K, BW=3.4GiB/s, IOS/call=8/8\nIOPS=1.10M, BW=4GiB/s\n").unwrap();
-        assert_eq!((answer.io_count, answer.iops), (2_000_000, 1_000_000.0));
-        assert!(limit_answer(b"polled=1").is_err());
+        let said = b"submitter=0\nIOPS=900K, BW=3.4GiB/s, IOS/call=8/8\nIOPS=1.10M, BW=4GiB/s\nExiting on timeout\n";
+        let answer = limit_answer(said, 3_000_000_000).unwrap();
+        // Three seconds, of which two were spoken of.
+        assert_eq!((answer.io_count, answer.iops), (3_000_000, 1_000_000.0));
+        assert!(limit_answer(b"polled=1", 1).is_err());
     }
 }
