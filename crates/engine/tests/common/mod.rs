@@ -408,7 +408,15 @@ impl Tmpfs {
 
 impl Drop for Tmpfs {
     fn drop(&mut self) {
-        if let Err(error) = run("umount", &[self.folder.path().to_str().unwrap()]) {
+        // A closed io_uring lets go of its files a moment later: until then the mount is busy.
+        let path = self.folder.path().to_str().unwrap();
+        for _ in 0..100 {
+            if run("umount", &[path]).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if let Err(error) = run("umount", &["--lazy", path]) {
             println!("left behind: {error}");
         }
     }
