@@ -240,10 +240,12 @@ fn fill_rate(directory: &Path, tag: &str) -> Result<f64, Failure> {
     let alignment = opened.alignment().memory_bytes.unwrap_or(4096).max(4096);
     let mut buffer =
         AlignedBuffer::new(PIECE, alignment as usize).map_err(|e| Failure::failed("no memory for a buffer", &e))?;
-    RandomFill::new(entropy()).fill(&mut buffer);
+    let mut content = RandomFill::new(entropy());
     let begin = Instant::now();
     let mut written = 0;
     while written < 16 && begin.elapsed() < Duration::from_millis(300) {
+        // As the test file will be written: making the content takes time, too.
+        content.fill(&mut buffer);
         opened
             .file()
             .write_all_at(&buffer, written * PIECE as u64)

@@ -58,6 +58,13 @@ fn a_directory_is_measured_in_seven_phases_and_nothing_is_left_behind() {
     }
 }
 
+/// The file's size follows from how fast it can be made here, which in a debug build is slow.
+#[test]
+fn the_test_file_of_a_quick_baseline_takes_seconds_to_write() {
+    let begin_ns = whole().record.phases[0].begin_ns;
+    assert!(begin_ns < 15_000_000_000, "the first phase began after {begin_ns} ns");
+}
+
 #[test]
 fn every_io_of_a_baseline_is_in_its_histograms() {
     assert_every_io_is_recorded(&whole().record);
