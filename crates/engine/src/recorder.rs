@@ -243,6 +243,7 @@ impl Recorder {
                     short_count: recorder.short_count,
                     error_count: recorder.error_count,
                     latency: recorder.set,
+                    percentiles: Vec::new(),
                 })
             })
             .collect();

@@ -31,7 +31,7 @@ pub use plan::{
     SimulatedDevice, SyncMode, Think, UringOptions, Verify, WriteFlags,
 };
 pub use record::{
-    CpuTime, DeviceCounters, DeviceDelta, IoFailure, JobRecord, LatencySet, OpKind, OpRecord, Outcome, PhaseRecord,
-    RECORD_FORMAT, RECORD_VERSION, Residency, Ruler, RunRecord, SeriesRow, ToolFacts, VerifyFailure,
+    CpuTime, DeviceCounters, DeviceDelta, IoFailure, JobRecord, LatencySet, OpKind, OpRecord, Outcome, Percentile,
+    PhaseRecord, RECORD_FORMAT, RECORD_VERSION, Residency, Ruler, RunRecord, SeriesRow, ToolFacts, VerifyFailure,
 };
 pub use spec::{JobSpec, SpecValue};

@@ -203,6 +203,24 @@ pub struct OpRecord {
     pub error_count: u64,
     /// Their latencies.
     pub latency: LatencySet,
+    /// Percentiles of the total latency with their intervals, for readers without a histogram's
+    /// arithmetic; those that the sample cannot support are left out. They follow from
+    /// [`LatencySet::total`], which has the last word.
+    #[serde(default)]
+    pub percentiles: Vec<Percentile>,
+}
+
+/// A percentile and its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// Which: 99.9 for p99.9.
+    pub percent: f64,
+    /// The latency that so many percent do not exceed, in nanoseconds.
+    pub latency_ns: u64,
+    /// Lower end of its 95 % order-statistic interval, in nanoseconds.
+    pub low_ns: u64,
+    /// Upper end, in nanoseconds.
+    pub high_ns: u64,
 }
 
 /// Latencies of one kind of operation. Every I/O is in them, none is sampled.

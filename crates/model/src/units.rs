@@ -28,7 +28,9 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
             "t" | "ti" | "tib" | "tb" => 1 << 40,
             "p" | "pi" | "pib" | "pb" => 1 << 50,
             _ => {
-                return Err(format!("`{unit}` is not a unit of size; use k, m, g, t (powers of 1024) or MB, GB (1000)"));
+                return Err(format!(
+                    "`{unit}` is not a unit of size; use k, m, g, t (powers of 1024) or MB, GB (1000)"
+                ));
             }
         },
     };

@@ -5,10 +5,19 @@
 
 use std::collections::BTreeMap;
 use trueio_engine::WorkerReport;
-use trueio_model::{CpuTime, Histogram, IoFailure, JobPlan, JobRecord, OpRecord, SeriesRow};
+use trueio_model::{CpuTime, Histogram, IoFailure, JobPlan, JobRecord, OpRecord, Percentile, SeriesRow};
 
 /// Failures and verify failures kept for a job.
 const KEPT: usize = 16;
+
+/// The percentiles that stand in a record.
+const PERCENTS: [f64; 9] = [1.0, 10.0, 25.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
+
+/// A percentile with its interval; `None` if the sample cannot support it.
+fn percentile(latencies: &Histogram, percent: f64) -> Option<Percentile> {
+    let found = trueio_stats::quantile(latencies, percent / 100.0)?;
+    Some(Percentile { percent, latency_ns: found.value_ns, low_ns: found.low_ns, high_ns: found.high_ns })
+}
 
 /// Joins the reports of a job's workers. Also returns their CPU time, the first fatal error, and
 /// whether any was stopped.
@@ -66,6 +75,9 @@ pub(crate) fn merge(
         }
     }
     record.series = rows.into_values().collect();
+    for op in &mut record.ops {
+        op.percentiles = PERCENTS.iter().filter_map(|&percent| percentile(&op.latency.total, percent)).collect();
+    }
     if plan.engine.holds_a_queue() && record.elapsed_ns > 0 {
         // Little's law: the mean number in flight is the sum of times in flight over the time.
         let in_flight: u128 = record.ops.iter().map(|op| op.latency.total.sum_ns()).sum();
