@@ -13,7 +13,7 @@ pub(crate) fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
-            outputs(Command::new("baseline"))
+            run_outputs(Command::new("baseline"))
                 .about("A whole picture of a disk in about a minute")
                 .long_about(
                     "A whole picture of a disk in about a minute: sequential, random and durable I/O, each figure with \
@@ -39,13 +39,14 @@ pub(crate) fn command() -> Command {
                 ),
         )
         .subcommand(
-            job_options(outputs(Command::new("run")))
+            job_options(run_outputs(Command::new("run")))
                 .about("Runs job files, or a job made of flags")
                 .after_help(JOB_FILE_HELP),
         )
         .subcommand(
             job_options(Command::new("explain"))
                 .about("Prints the plan of jobs, every value with its origin, without running them")
+                .arg(switch("json", "Print JSON instead of text").help_heading("Output"))
                 .after_help(JOB_FILE_HELP),
         )
         .subcommand(
@@ -108,11 +109,14 @@ fn outputs(command: Command) -> Command {
         .arg(file("json", "Write the record as JSON; - for stdout"))
         .arg(file("html", "Write a self-contained page with plots"))
         .arg(file("hdr", "Write all latency histograms as an HdrHistogram V2 log"))
-        .arg(switch("no-history", "Do not keep the record in the history").help_heading("Output"))
-        .arg(
-            switch("no-evidence", "Do not collect evidence; every verdict then rests on the calls alone")
-                .help_heading("Output"),
-        )
+}
+
+/// Where the record of a run goes, and what stands in it.
+fn run_outputs(command: Command) -> Command {
+    outputs(command).arg(switch("no-history", "Do not keep the record in the history").help_heading("Output")).arg(
+        switch("no-evidence", "Do not collect evidence; every verdict then rests on the calls alone")
+            .help_heading("Output"),
+    )
 }
 
 /// Job files and every row of the option table.

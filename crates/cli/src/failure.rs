@@ -43,7 +43,7 @@ impl Failure {
 }
 
 /// A sentence and the causes of it, a line each.
-fn chain(what: &str, cause: Option<&dyn Error>) -> String {
+pub(crate) fn chain(what: &str, cause: Option<&dyn Error>) -> String {
     let mut text = what.to_owned();
     let mut next = cause;
     while let Some(error) = next {

@@ -23,7 +23,7 @@ pub(crate) fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             .map(|e| {
                 serde_json::json!({
                     "id": e.id, "started_at": e.started_at, "kind": e.kind, "target": e.target,
-                    "disk": e.disk, "verdict": e.verdict, "summary": e.summary,
+                    "disk": e.disk, "verdict": e.verdict, "outcome": e.outcome, "summary": e.summary,
                 })
             })
             .collect();

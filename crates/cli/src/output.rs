@@ -1,6 +1,6 @@
 //! Where records go: terminal, JSON, HTML, HdrHistogram log, history.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, chain};
 use clap::ArgMatches;
 use std::io::{IsTerminal, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -84,7 +84,7 @@ pub(crate) fn deliver(record: &RunRecord, matches: &ArgMatches, keep: bool) -> R
     if keep && !matches.get_flag("no-history") {
         match keep_in_history(record) {
             Ok(()) => {}
-            Err(error) => eprintln!("warning: the record was not kept in the history: {error}"),
+            Err(error) => eprintln!("warning: {}", chain("the record was not kept in the history", Some(&error))),
         }
     }
     let json_to_stdout = matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-"));

@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_job::{Refusal, apply_flags, parse_job_file, spec_from_flags};
-use trueio_model::{JobSpec, Plan};
+use trueio_model::{JobSpec, OpKind, OpMix, Plan, Prepare};
 use trueio_run::{Request, refuse_held_devices, watch_signals};
 
 /// `trueio run`.
@@ -23,7 +23,13 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 pub(crate) fn explain(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let spec = specs(matches)?;
     let plan = planned(&spec, IDLE_BASELINE_NS)?;
-    output::print_all(&trueio_job::explain(&plan))?;
+    let text = if matches.get_flag("json") {
+        let json = serde_json::to_string_pretty(&plan).map_err(|e| Failure::failed("the plan is no JSON", &e))?;
+        format!("{json}\n")
+    } else {
+        trueio_job::explain(&plan)
+    };
+    output::print_all(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -38,12 +44,35 @@ pub(crate) fn execute(
     let job_files = matches.try_get_many::<PathBuf>("files").ok().flatten().into_iter().flatten();
     let targets = plan.jobs.iter().flat_map(|job| &job.files).map(|file| Path::new(file.path.as_str()));
     output::refuse_to_replace(matches, job_files.map(PathBuf::as_path).chain(targets))?;
+    refuse_unreachable(&plan)?;
     refuse_held_devices(&plan).map_err(|e| Failure::refused_by(&e, None))?;
     let request = Request { kind: kind.to_owned(), command: arguments::as_typed(), spec, plan, has_evidence };
     let mut line = progress::Line::new();
     let record = trueio_run::run(request, watch_signals(), &mut line);
     line.clear();
     output::deliver(&record, matches, true)
+}
+
+/// Refuses files and devices that exist and may not be read (or written, where a job writes) by
+/// this user.
+fn refuse_unreachable(plan: &Plan) -> Result<(), Failure> {
+    use rustix::fs::Access;
+    for job in plan.jobs.iter().filter(|job| job.engine.touches_files()) {
+        let only_reads = matches!(job.pattern.mix, OpMix::Only(OpKind::Read));
+        let wanted = if only_reads { Access::READ_OK } else { Access::READ_OK | Access::WRITE_OK };
+        for file in job.files.iter().filter(|file| file.prepare == Prepare::UseExisting) {
+            if let Err(error) = rustix::fs::access(file.path.as_str(), wanted) {
+                let verb = if only_reads { "read" } else { "read and write" };
+                return Err(Failure::refused(format!(
+                    "job `{}` was not started\n  because: this user may not {verb} `{}`\n  because: {}",
+                    job.name,
+                    file.path,
+                    std::io::Error::from(error)
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The jobs that files and flags ask for.

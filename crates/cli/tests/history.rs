@@ -118,7 +118,8 @@ fn a_history_that_cannot_be_written_loses_no_output() {
     fs::write(sandbox.aside("trueio"), "").expect("a file");
     let (ran, record) = sandbox.record(QUICK);
     ran.assert_code(0);
-    assert!(ran.err.starts_with("warning: the record was not kept in the history"), "{ran:?}");
+    assert!(ran.err.starts_with("warning: the record was not kept in the history\n  because: "), "{ran:?}");
+    assert!(ran.err.contains("os error"), "the cause is missing\n{ran:?}");
     assert_eq!(only_job(&record).ops[0].io_count, 10);
 }
 

@@ -142,6 +142,20 @@ fn explain_prints_every_value_with_its_origin() {
     assert_eq!(sandbox.listing().len(), 1, "explain made a file");
 }
 
+#[test]
+fn the_plan_as_json_is_the_plan_in_the_record() {
+    let sandbox = Sandbox::new();
+    let job = ["--ioengine", "null", "--number_ios", "3", "--rw", "randread", "--bs", "8k"];
+    let mut explain = vec!["explain", "--json"];
+    explain.extend(job);
+    let ran = sandbox.run(&explain);
+    ran.assert_code(0);
+    let plan: trueio_model::Plan = serde_json::from_str(&ran.out).expect("one document");
+    let mut run = vec!["run"];
+    run.extend(job);
+    assert_eq!(plan, sandbox.record(&run).1.plan);
+}
+
 /// Goal: what was written is verified, in the same job and in a later run, and damage is named.
 /// Method: both checksums on the real disk; then one byte is changed in the 300th block.
 #[test]

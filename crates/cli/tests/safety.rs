@@ -69,6 +69,36 @@ fn a_file_that_is_named_is_written_in_place_and_keeps_its_size_and_its_name() {
     assert_eq!(after[64 << 10..], before[64 << 10..], "it was written beyond `size`");
 }
 
+/// Method: the program as an ordinary user, on a file that is root's alone.
+#[test]
+fn a_file_that_this_user_may_not_use_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let path = sandbox.data_file("data", 1 << 20);
+    let allow = |path: &std::path::Path, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    allow(sandbox.root(), 0o755).expect("a mode");
+    let as_nobody = |job: &[&str]| {
+        let mut command = sandbox.command(job);
+        command.arg("--no-history").uid(65534).gid(65534).output().map(Ran::of)
+    };
+    if as_nobody(&["run", "--ioengine", "null", "--number_ios", "1"]).is_err() {
+        eprintln!("skipped: an ordinary user cannot reach the build directory");
+        return;
+    }
+    let run = |job: &[&str]| as_nobody(job).expect("it ran before");
+    allow(&path, 0o600).expect("a mode");
+    run(&["run", "--filename", "data", "--rw", "read"]).assert_refused(&["may not read `data`", "os error 13"]);
+    run(&["baseline", "--quick", "data"]).assert_refused(&["`data`"]);
+    allow(&path, 0o644).expect("a mode");
+    let write = ["run", "--filename", "data", "--rw", "write", "--overwrite_existing", "data"];
+    run(&write).assert_refused(&["may not read and write `data`"]);
+    run(&["run", "--filename", "data", "--rw", "read"]).assert_code(0);
+}
+
 #[test]
 fn an_existing_file_is_never_extended() {
     let sandbox = Sandbox::new();
