@@ -154,9 +154,14 @@ fn in_order(reading: [JobSpec; 3], writing: [JobSpec; 3], append: JobSpec) -> Ve
     vec![seq_read, seq_write, read_q1, read_q32, write_q32, mix, append]
 }
 
+/// A path as a list of one: a colon would begin the next.
+fn escaped(path: &str) -> String {
+    path.replace(':', "\\:")
+}
+
 fn common(path: &str, size_bytes: u64, budget: Budget) -> Vec<(&'static str, String)> {
     vec![
-        ("filename", path.replace(':', "\\:")),
+        ("filename", escaped(path)),
         ("size", size_bytes.to_string()),
         ("direct", "prefer".to_owned()),
         ("runtime", format!("{}ms", budget.phase.as_millis())),
@@ -203,7 +208,7 @@ fn in_directory(directory: &Path, facts: &TargetFacts, budget: Budget) -> Result
         "the test file has {}: {why}; it is really written with random content, and has no name, so that nothing is left of it",
         units::format_bytes(size_bytes)
     )];
-    notes.extend(cache_note(size_bytes));
+    notes.extend(cache_note("the test file", size_bytes));
     let path = |kind: &str| directory.join(format!("trueio-{kind}-{tag}.dat")).to_string_lossy().into_owned();
     let common = common(&path("baseline"), size_bytes, budget);
     let log_bytes = (free / 20).min(2 << 30) / MIB * MIB;
@@ -211,11 +216,11 @@ fn in_directory(directory: &Path, facts: &TargetFacts, budget: Budget) -> Result
 }
 
 /// Says so when a file is smaller than memory: then a cache could serve it whole.
-fn cache_note(size_bytes: u64) -> Option<String> {
+fn cache_note(what: &str, size_bytes: u64) -> Option<String> {
     let memory = trueio_device::environment(&trueio_device::System::live()).memory_bytes.value?;
     (size_bytes < memory).then(|| {
         format!(
-            "the test file ({}) is smaller than this machine's memory ({}) and may be smaller than the disk's own cache; \
+            "{what} ({}) is smaller than this machine's memory ({}) and may be smaller than the disk's own cache; \
              the evidence says whether reads reached the disk, and no evidence reaches into the disk's cache",
             units::format_bytes(size_bytes),
             units::format_bytes(memory)
@@ -278,14 +283,14 @@ fn on_existing(
     let path = target.to_string_lossy().into_owned();
     let mut common = common(&path, size / MIB * MIB, budget);
     let mut notes = vec![];
-    notes.extend(cache_note(size));
+    notes.extend(cache_note(&format!("`{path}`"), size));
     if !may_write {
         notes.insert(0, format!("`{path}` exists and is only read; --overwrite `{path}` would write to it too"));
         return Ok((reading(&common).into(), notes));
     }
-    common.push(("overwrite_existing", path.clone()));
+    common.push(("overwrite_existing", escaped(&path)));
     let mut log = append(&path, size / MIB * MIB, budget);
-    log.set("overwrite_existing", path, preset());
+    log.set("overwrite_existing", escaped(&path), preset());
     log.name = "write-4k-fdatasync".to_owned();
     Ok((in_order(reading(&common), writing(&common), log), notes))
 }

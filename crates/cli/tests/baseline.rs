@@ -167,6 +167,18 @@ fn overwriting_needs_the_target_named_letter_by_letter() {
     assert_eq!(sandbox.listing(), before);
 }
 
+/// Goal: a colon in a target's name does not make two targets of it.
+/// Method: the plan is accepted, and the output that comes after it is what is refused.
+#[test]
+fn a_target_with_a_colon_in_its_name_is_one_target() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("a:b", 16 << 20);
+    let before = sandbox.listing();
+    let ran = sandbox.run(&["baseline", "--quick", "a:b", "--overwrite", "a:b", "--json", "a:b"]);
+    ran.assert_refused(&["--json would replace `a:b`"]);
+    assert_eq!(sandbox.listing(), before);
+}
+
 #[test]
 fn what_is_not_there_or_no_disk_is_refused() {
     let sandbox = Sandbox::new();
