@@ -67,6 +67,7 @@ pub(crate) fn command() -> Command {
                 .about("What this machine allows, and what the tool itself costs here")
                 .arg(switch("json", "Print JSON instead of text")),
         )
+        .subcommand(Command::new("reference").about("Every job option: name, unit, default, meaning (as Markdown)"))
         .subcommand(
             Command::new("history")
                 .about("What was measured before")

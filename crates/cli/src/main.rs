@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Some(("explain", arguments)) => run::explain(arguments),
         Some(("device", arguments)) => doctor::device(arguments),
         Some(("doctor", arguments)) => doctor::command(arguments),
+        Some(("reference", _)) => output::print_all(&trueio_job::render_reference()).map(|()| ExitCode::SUCCESS),
         Some(("history", arguments)) => history::list(arguments),
         Some(("report", arguments)) => history::report(arguments),
         _ => unreachable!("clap demands one of the commands above"),

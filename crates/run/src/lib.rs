@@ -1,6 +1,6 @@
 //! A plan becomes a record.
 //!
-//! [`run`] does what a [`Plan`](trueio_model::Plan) says, phase by phase: prepares the files, watches the disks
+//! [`run`] does what a [`Plan`] says, phase by phase: prepares the files, watches the disks
 //! idle, starts the workers together, waits, counts again, and lets the evidence judge. Whatever
 //! happens (a signal, a full disk, an I/O error, a worker that panics) there is a record, with
 //! everything measured until then, and no file of ours is left behind.

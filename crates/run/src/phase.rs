@@ -99,7 +99,7 @@ impl Setting<'_> {
         for map in &mut observation.maps {
             map.path = self.name_of(jobs, &map.path);
         }
-        let targets: Vec<TargetFacts> = if self.has_evidence { record.targets.clone() } else { Vec::new() };
+        let targets: Vec<TargetFacts> = record.targets.clone();
         let facts = PhaseFacts {
             targets: &targets,
             jobs,
