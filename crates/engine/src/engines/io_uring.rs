@@ -333,7 +333,8 @@ impl Engine for IoUringEngine {
 
     #[inline(always)]
     fn has_ready(&mut self) -> bool {
-        !self.ring.completion().is_empty()
+        // Looking is as cheap as taking: the rings are in our memory.
+        true
     }
 
     fn sync_file(&mut self, file: u16, data_only: bool) -> i64 {

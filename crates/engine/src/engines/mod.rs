@@ -133,7 +133,7 @@ pub trait Engine: Sized {
     /// number. Called with nothing in flight.
     fn sync_file(&mut self, file: u16, data_only: bool) -> i64;
 
-    /// True if completions that `submit` already brought about are there to be reaped without a
+    /// True if completions that `submit` already brought about may be there to be reaped without a
     /// system call: the moment `submit` returned is then also the moment they completed.
     fn has_ready(&mut self) -> bool {
         false
