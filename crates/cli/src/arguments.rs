@@ -86,6 +86,7 @@ pub(crate) fn command() -> Command {
                 .about("An earlier record in any output")
                 .arg(Arg::new("record").value_name("RECORD").required(true).help("An id (or its beginning) from the history, or a record's JSON file")),
         )
+        .subcommand(crate::selftest::arguments())
 }
 
 const JOB_FILE_HELP: &str = "Job files are TOML: [defaults], then one [job.NAME] table a job. Flags are the last word over every job.\n\

@@ -12,6 +12,7 @@ mod machine;
 mod output;
 mod progress;
 mod run;
+mod selftest;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Some(("reference", _)) => output::print_all(&trueio_job::render_reference()).map(|()| ExitCode::SUCCESS),
         Some(("history", arguments)) => history::list(arguments),
         Some(("report", arguments)) => history::report(arguments),
+        Some(("selftest", arguments)) => selftest::command(arguments),
         _ => unreachable!("clap demands one of the commands above"),
     };
     match result {

@@ -1,0 +1,197 @@
+//! `trueio selftest`: each lie is staged and caught, and nothing is left behind.
+//!
+//! That a missed lie ends with exit code 1 is shown in `src/selftest/rows.rs`, for no lie is missed
+//! here on purpose.
+
+mod common;
+
+use common::*;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// One at a time: each keeps disk and processors busy, and would be the other's neighbour.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Files without a name, loop devices on them, and mounts are all that could be left behind.
+#[derive(Debug, PartialEq)]
+struct Surroundings {
+    names: Vec<String>,
+    loops: Vec<String>,
+    mounts: Vec<String>,
+}
+
+impl Surroundings {
+    /// As seen from outside the program; only what has to do with `directory`.
+    fn of(directory: &Path) -> Self {
+        let place = directory.to_str().expect("UTF-8").to_owned();
+        let loops = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+        let loops = loops.filter_map(|disk| fs::read_to_string(disk.path().join("loop/backing_file")).ok());
+        let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+        Self {
+            names: listing(directory),
+            loops: loops.filter(|file| file.contains(&place)).collect(),
+            mounts: mounts.lines().filter(|line| line.contains(&place)).map(str::to_owned).collect(),
+        }
+    }
+}
+
+/// The kernel takes a loop device back a moment after its last holder is gone.
+#[track_caller]
+fn assert_left(directory: &Path, before: &Surroundings) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while Surroundings::of(directory) != *before && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(Surroundings::of(directory), *before);
+}
+
+fn document(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("no JSON: {e}\n{ran:?}"))
+}
+
+fn count(document: &Value, name: &str) -> u64 {
+    document["count"][name].as_u64().unwrap_or_else(|| panic!("no count `{name}`: {document}"))
+}
+
+/// The endings of all rows whose name contains `part`.
+fn endings<'a>(document: &'a Value, part: &str) -> Vec<&'a str> {
+    let rows = document["rows"].as_array().expect("rows");
+    let named = rows.iter().filter(|row| row["name"].as_str().is_some_and(|name| name.contains(part)));
+    named.map(|row| row["ending"].as_str().expect("an ending")).collect()
+}
+
+/// True if this machine has what every lie needs.
+fn has_everything() -> bool {
+    let tools = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
+    let is_there =
+        |tool: &str| ["/usr/sbin", "/sbin", "/usr/bin"].iter().any(|path| Path::new(path).join(tool).exists());
+    let missing: Vec<&str> = tools.into_iter().filter(|tool| !is_there(tool)).collect();
+    if !missing.is_empty() {
+        eprintln!("skipped: {} not installed", missing.join(", "));
+    }
+    missing.is_empty() && !lacks("loop")
+}
+
+#[test]
+fn as_root_every_lie_is_staged_and_caught_and_nothing_is_left_behind() {
+    let _alone = alone();
+    if !has_everything() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let before = Surroundings::of(sandbox.root());
+    let ran = sandbox.run(&["selftest", "--json"]);
+    let document = document(&ran);
+    ran.assert_code(0);
+    assert_eq!((count(&document, "missed"), count(&document, "accused")), (0, 0), "{document:#}");
+    let not_staged: Vec<&Value> =
+        document["rows"].as_array().expect("rows").iter().filter(|row| row["ending"] == "not_staged").collect();
+    assert!(not_staged.is_empty(), "{not_staged:#?}");
+    assert_eq!((count(&document, "staged"), count(&document, "caught")), (16, 16));
+    assert!(count(&document, "honest") >= 9);
+    assert_left(sandbox.root(), &before);
+    assert_eq!(sandbox.run(&["history"]).out, "", "staged lies are no measurements to be kept");
+}
+
+#[test]
+fn a_row_shows_the_trusting_figure_beside_the_check_that_caught_it() {
+    let _alone = alone();
+    let sandbox = Sandbox::new();
+    let before = Surroundings::of(sandbox.root());
+    let ran = sandbox.run(&["selftest"]);
+    ran.assert_code(0);
+    let text = ran.out_joined();
+    assert!(text.contains(" lies staged, ") && text.contains(" 0 missed, "), "{ran:?}");
+    // With direct I/O here these can always be staged.
+    if !text.contains("honest direct reads of a file that is really there") {
+        eprintln!("skipped: the build directory has no direct I/O, or no disk is seen below it");
+        return;
+    }
+    for words in [
+        "caught every call fails and nobody looks",
+        "MiB written in 0.",
+        "contradicted (call_results): 4096 of 4096 I/Os failed",
+        "which direct I/O needs here",
+        "caught a sparse file, read with direct I/O trusting",
+        "contradicted (holes): 100 % of what was read is not stored",
+        "Served from the page cache",
+        "not printed (percentiles)",
+    ] {
+        assert!(text.contains(words), "`{words}` is missing\n{ran:?}");
+    }
+    assert_left(sandbox.root(), &before);
+}
+
+#[test]
+fn an_ordinary_user_stages_less_and_is_told_why() {
+    let _alone = alone();
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    fs::set_permissions(sandbox.root(), fs::Permissions::from_mode(0o777)).expect("a mode");
+    let mut command = sandbox.command(&["selftest", "--json"]);
+    let Ok(output) = command.uid(65534).gid(65534).output() else {
+        eprintln!("skipped: an ordinary user cannot reach the build directory");
+        return;
+    };
+    let ran = Ran::of(output);
+    if ran.code == Some(2) {
+        eprintln!("skipped: an ordinary user cannot use the build directory: {}", ran.err);
+        return;
+    }
+    let document = document(&ran);
+    ran.assert_code(0);
+    assert_eq!((count(&document, "missed"), count(&document, "accused")), (0, 0), "{document:#}");
+    assert!(count(&document, "not_staged") >= 6, "{document:#}");
+    assert_eq!(endings(&document, "nobarrier"), ["not_staged"]);
+    let rows = document["rows"].as_array().expect("rows");
+    let why = rows.iter().find(|row| row["ending"] == "not_staged").map(|row| &row["why_not_staged"]);
+    assert!(why.and_then(Value::as_str).is_some_and(|why| why.contains("needs root")), "{why:?}");
+    assert_eq!(listing(sandbox.root()), [""; 0]);
+}
+
+/// Goal: whatever ends the program, its mounts, loop devices and files go with it.
+/// Method: a signal when the scratch place is mounted, which only the program itself sees.
+#[test]
+fn a_signal_leaves_nothing_behind_and_an_incomplete_selftest_is_no_success() {
+    let _alone = alone();
+    if !has_everything() {
+        return;
+    }
+    for signal in [libc::SIGINT, libc::SIGKILL] {
+        let sandbox = Sandbox::new();
+        let before = Surroundings::of(sandbox.root());
+        let mut command = sandbox.command(&["selftest", "--json"]);
+        let running = Running::start(&mut command);
+        // Workers are named after their jobs; this one works on a loop device.
+        running.wait_for_worker("selftest-own");
+        running.signal(signal);
+        let (ran, by_signal) = running.wait();
+        if signal == libc::SIGINT {
+            assert_eq!(by_signal, None);
+            ran.assert_code(1);
+            assert_eq!(document(&ran)["is_complete"], false);
+            assert!(ran.err.contains("interrupted by SIGINT"), "{ran:?}");
+        } else {
+            assert_eq!(by_signal, Some(libc::SIGKILL));
+        }
+        assert_left(sandbox.root(), &before);
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_used_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("data", 4096);
+    sandbox.run(&["selftest", "nowhere"]).assert_refused(&["`nowhere` cannot be used", "os error 2"]);
+    sandbox.run(&["selftest", "data"]).assert_refused(&["is no directory"]);
+}
