@@ -185,10 +185,10 @@ fn a_loop_device_is_counted_itself_and_is_seen_to_stand_in_memory() {
 #[test]
 fn in_a_container_the_overlay_says_what_cannot_be_seen_and_a_volume_is_followed() {
     let machine = machine("container-overlay");
-    let overlay = facts(&machine, "/work/data");
+    let overlay = facts(&machine, "/srv/data");
     assert_eq!(
         stack(&overlay),
-        ["0 file /work/data", "1 filesystem overlay on /", "2 directory /var/lib/containers/C/diff"]
+        ["0 file /srv/data", "1 filesystem overlay on /", "2 directory /var/lib/containers/C/diff"]
     );
     assert!(overlay.stack[2].source.contains("another mount namespace"));
     assert!(overlay.disks.is_empty());

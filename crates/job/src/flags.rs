@@ -122,6 +122,6 @@ mod tests {
         assert_eq!(error.hint.as_deref(), Some("did you mean `iodepth`?"));
         assert!(spec.options.is_empty());
         let error = spec_from_flags("a", [("--iodepth", "many")]).unwrap_err();
-        assert_eq!(error.to_string(), "`--iodepth`: `many` is not a whole number from 1 to 65536");
+        assert_eq!(error.to_string(), "`--iodepth`: `many` is not a whole number from 1 to 32768");
     }
 }

@@ -596,7 +596,7 @@ pub const TABLE: &[OptionRow] = &[
     },
     OptionRow {
         name: "iodepth",
-        kind: ValueKind::Count { min: 1, max: 65_536 },
+        kind: ValueKind::Count { min: 1, max: 32_768 },
         unit: "I/Os",
         default: DefaultValue::Text("1"),
         summary: "I/Os that each worker keeps in flight",
@@ -607,7 +607,7 @@ pub const TABLE: &[OptionRow] = &[
     OptionRow {
         name: "iodepth_batch",
         fio_names: &["iodepth_batch_submit"],
-        kind: ValueKind::Count { min: 1, max: 65_536 },
+        kind: ValueKind::Count { min: 1, max: 32_768 },
         unit: "I/Os",
         default: DefaultValue::Unset("adapted to the device's latency, so that batching does not lengthen it"),
         summary: "I/Os handed over in one submission",
@@ -618,7 +618,7 @@ pub const TABLE: &[OptionRow] = &[
     OptionRow {
         name: "iodepth_batch_complete_min",
         fio_names: &["iodepth_batch_complete"],
-        kind: ValueKind::Count { min: 1, max: 65_536 },
+        kind: ValueKind::Count { min: 1, max: 32_768 },
         unit: "I/Os",
         default: DefaultValue::Text("1"),
         summary: "Completions waited for at least when the queue is full",
@@ -627,7 +627,7 @@ pub const TABLE: &[OptionRow] = &[
     },
     OptionRow {
         name: "iodepth_batch_complete_max",
-        kind: ValueKind::Count { min: 0, max: 65_536 },
+        kind: ValueKind::Count { min: 0, max: 32_768 },
         unit: "I/Os",
         default: DefaultValue::Text("0"),
         summary: "Completions taken at most in one go; 0: all that are there",

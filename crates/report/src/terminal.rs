@@ -258,6 +258,8 @@ impl Page {
     /// The sentences of suspect checks, and of phases that did not end as planned.
     fn reasons(&mut self, record: &RunRecord) {
         let mut is_first = true;
+        // What was said in full, and of which phase: a target that is doubtful is so in all of them.
+        let mut told: Vec<(String, &str)> = Vec::new();
         for phase in &record.phases {
             let suspect: Vec<&Check> = phase.checks.iter().filter(|c| c.outcome == CheckOutcome::Suspect).collect();
             let outcome = outcome_sentence(&phase.outcome);
@@ -270,7 +272,13 @@ impl Page {
             self.item(&format!("{} ({} {}):", phase.name, phase.verdict, phase.level));
             for check in &suspect {
                 let text = format!("{}: {}", check.name, check_sentence(check));
-                self.sub_item(&text);
+                match told.iter().find(|t| t.0 == text) {
+                    Some((_, phase)) => self.sub_item(&format!("{}: as said of {phase}", check.name)),
+                    None => {
+                        self.sub_item(&text);
+                        told.push((text, &phase.name));
+                    }
+                }
             }
             if let Some(sentence) = outcome {
                 self.sub_item(&sentence);
