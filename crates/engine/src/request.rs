@@ -3,7 +3,7 @@
 use trueio_model::OpKind;
 
 /// One I/O to be done: what, where, how much. The generator writes them in blocks of
-/// [`REQUEST_BLOCK`], the worker consumes them one by one.
+/// 64, the worker consumes them one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// First byte, from the start of the file.
