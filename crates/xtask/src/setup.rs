@@ -8,13 +8,7 @@ use crate::workspace::{command, has_program, is_root};
 use std::process::Stdio;
 
 /// A package, and the program by which it is recognised.
-const PACKAGES: [(&str, &str); 5] = [
-    ("xfsprogs", "mkfs.xfs"),
-    ("btrfs-progs", "mkfs.btrfs"),
-    ("fio", "fio"),
-    ("valgrind", "valgrind"),
-    ("chromium", "chromium"),
-];
+const PACKAGES: [(&str, &str); 3] = [("xfsprogs", "mkfs.xfs"), ("btrfs-progs", "mkfs.btrfs"), ("valgrind", "valgrind")];
 
 /// Installs what is missing; the error names what is missing still and why.
 pub(crate) fn install_packages() -> Result<String, String> {
