@@ -183,7 +183,6 @@ pub(crate) fn suggest(error: &clap::Error) {
     }
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return };
     let name = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
-    if let Some(known) = suggestion(name) {
-        eprintln!("\nhint: did you mean `--{known}`? docs/job-options.md lists every option");
-    }
+    let sentence = suggestion(name).unwrap_or_else(|| "`trueio reference` lists every option".to_owned());
+    eprintln!("\nhint: {sentence}");
 }

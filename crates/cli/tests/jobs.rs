@@ -33,6 +33,20 @@ error: `iodpeth` is not an option
 }
 
 #[test]
+fn a_flag_that_is_no_option_is_refused_with_what_it_is_called_here() {
+    let sandbox = Sandbox::new();
+    for (flag, hint) in [
+        ("--queue-depth", "hint: the queue depth is called `iodepth`, as in fio\n"),
+        ("--iodpeth", "hint: did you mean `iodepth`?\n"),
+        ("--zzzzzz", "hint: `trueio reference` lists every option\n"),
+    ] {
+        let ran = sandbox.run(&["run", "--rw", "randread", flag, "3"]);
+        ran.assert_refused(&[]);
+        assert!(ran.err.ends_with(hint), "{flag}: {}", ran.err);
+    }
+}
+
+#[test]
 fn a_value_that_is_none_is_shown_in_its_line_with_the_nearest_value() {
     assert_eq!(
         refusal_of("[job.a]\nrw = \"randraed\"\nsize = \"1m\"\n"),
