@@ -14,7 +14,7 @@
 //! made before. Failures take the cold path.
 
 use crate::batch::{ADAPTED_BATCH_MAX, Sharing, adapted_batch};
-use crate::clock::{AnyClock, Clock, VirtualClock, choose_clock};
+use crate::clock::{AnyClock, Clock, VirtualClock};
 use crate::content::ContentSource;
 use crate::engines::{
     Completion, Engine, EngineError, EngineSetup, IoUringEngine, LibaioEngine, MmapEngine, NullEngine, Pvsync2Engine,
@@ -1157,7 +1157,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             engine_notes.push(format!(
                 "reads that were complete when io_uring_enter returned (page cache) were handed over up to \
                  {ADAPTED_BATCH_MAX} at a time, each counted with its part of the call, or with all of a call that took \
-                 more than twice the usual; iodepth_batch = 1 times each alone"
+                 more than twice the usual, so one of up to nine times the usual may hide among them; iodepth_batch = 1 times each alone"
             ));
         }
         let (ops, series, pacing_lateness) = self.recorder.finish(!E::BLOCKS);
@@ -1271,12 +1271,5 @@ fn explain(request: &Request, errno: i32, returned: u64, address: u64, target: O
     match advice {
         Some(advice) => format!("{error}; {advice}"),
         None => error.to_string(),
-    }
-}
-
-/// The clock for a run; made once, since calibrating it takes time.
-impl Default for AnyClock {
-    fn default() -> Self {
-        choose_clock()
     }
 }

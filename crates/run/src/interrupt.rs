@@ -48,11 +48,3 @@ pub fn signal_received() -> Option<&'static str> {
         _ => Some("a signal"),
     }
 }
-
-/// Sets `stop` after `delay`, from a thread of its own: for tests and time budgets.
-pub fn interrupt_after(delay: std::time::Duration, stop: &'static AtomicBool) {
-    std::thread::spawn(move || {
-        std::thread::sleep(delay);
-        stop.store(true, Relaxed);
-    });
-}

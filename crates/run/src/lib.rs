@@ -18,7 +18,7 @@ mod merge;
 mod phase;
 
 pub use files::{FileError, refuse_held_devices};
-pub use interrupt::{interrupt_after, signal_received, watch_signals};
+pub use interrupt::{signal_received, watch_signals};
 
 use files::Prepared;
 use std::path::Path;
@@ -65,12 +65,6 @@ pub trait Observer {
         let _ = phase;
     }
 }
-
-/// An observer that looks away.
-#[derive(Debug, Default)]
-pub struct Unobserved;
-
-impl Observer for Unobserved {}
 
 /// How a phase stands, a few times a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
