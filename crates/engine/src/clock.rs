@@ -8,9 +8,10 @@
 //! Ticks become nanoseconds by one multiplication. The factor is measured against
 //! `CLOCK_MONOTONIC` over at least [`CALIBRATION_NS`] when the clock is made: both ends are read
 //! within about 50 ns, so the factor is good to 50 ns / 2 ms = 25 parts in a million, far below a
-//! histogram bucket (1 / 128). The run compares both clocks again at its end.
+//! histogram bucket (1 / 128).
 //!
-//! Cannot see: a hypervisor that changes the counter's rate without telling the kernel.
+//! Cannot see: a counter whose rate changes after that (a hypervisor that moves the machine); the two
+//! clocks are not compared again when the run ends.
 //!
 //! Source: Intel SDM 3B 18.17 (invariant TSC), Linux `Documentation/virt/kvm/x86/timekeeping.rst`.
 

@@ -6,8 +6,8 @@
 //! new for every write.
 //!
 //! `buffer_compress_percentage` zeroes that part of every 512 bytes; `dedupe_percentage` gives that
-//! part of the blocks the same content again. Zero content is refused nothing but named in the
-//! record: many devices never store zeros.
+//! part of the blocks the same content again. Zero content is not refused, but the
+//! evidence names it: many devices never store zeros.
 //!
 //! The generator is xoroshiro128+ in eight lanes, two 64-bit words a step and lane, compiled for
 //! the widest vectors of the machine at hand (4 KiB: about 100 ns with AVX-512). Its low bits are weak;
