@@ -8,9 +8,13 @@
 //! how well this sample pins its own quantile down, not how far the next run will be from it.
 
 mod binomial;
+mod change_point;
 mod moments;
 mod quantile;
+mod steady;
 
 pub use binomial::{Ranks, interval_ranks, least_share_above, minimum_count};
+pub use change_point::{ChangePoint, SEGMENT_MIN, change_points};
 pub use moments::{mean_ns, stddev_ns};
 pub use quantile::{Quantile, quantile};
+pub use steady::{SteadyRule, WindowFit};
