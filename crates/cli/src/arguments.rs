@@ -87,6 +87,7 @@ pub(crate) fn command() -> Command {
                 .arg(Arg::new("record").value_name("RECORD").required(true).help("An id (or its beginning) from the history, or a record's JSON file")),
         )
         .subcommand(crate::selftest::arguments())
+        .subcommand(crate::usb::arguments())
 }
 
 const JOB_FILE_HELP: &str = "Job files are TOML: [defaults], then one [job.NAME] table a job. Flags are the last word over every job.\n\

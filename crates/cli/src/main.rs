@@ -13,6 +13,7 @@ mod output;
 mod progress;
 mod run;
 mod selftest;
+mod usb;
 
 use std::process::ExitCode;
 
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Some(("history", arguments)) => history::list(arguments),
         Some(("report", arguments)) => history::report(arguments),
         Some(("selftest", arguments)) => selftest::command(arguments),
+        Some(("usb", arguments)) => usb::command(arguments),
         _ => unreachable!("clap demands one of the commands above"),
     };
     match result {

@@ -23,6 +23,7 @@ mod signature;
 mod stack;
 mod system;
 mod target;
+pub mod usb;
 
 pub use counters::{counters, parse_counters};
 pub use disk::disk_facts;

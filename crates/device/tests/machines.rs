@@ -1,42 +1,16 @@
 //! Recorded and hand-written machines (`machines/README.md`), and the machine the tests run on.
 
+mod tree;
+
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tempfile::TempDir;
+use tree::{Machine, recorded};
 use trueio_device::{Holder, HolderKind, System, counters, disk_facts, environment, target_facts, who_holds};
 use trueio_model::{DirectSupport, TargetFacts, TargetKind};
 
-/// A machine of `tests/machines`, unpacked until it is dropped.
-struct Machine {
-    system: System,
-    _folder: TempDir,
-}
-
 fn machine(name: &str) -> Machine {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machines").join(name);
-    let folder = TempDir::new().expect("a temporary folder");
-    let tree = fs::read_to_string(source.join("tree.txt")).expect("tree.txt");
-    let place = |path: &str| -> PathBuf {
-        let place = folder.path().join(path.trim_start_matches('/'));
-        fs::create_dir_all(place.parent().expect("a path below the folder")).expect("a folder");
-        place
-    };
-    for line in tree.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        if let Some((path, target)) = line.split_once(" -> ") {
-            symlink(target, place(path)).expect(line);
-        } else if let Some((path, text)) = line.split_once(" = ") {
-            let place = place(path);
-            let before = fs::read_to_string(&place).unwrap_or_default();
-            fs::write(place, format!("{before}{text}\n")).expect(line);
-        } else if let Some(path) = line.strip_suffix('/') {
-            fs::create_dir_all(place(path)).expect(line);
-        } else {
-            panic!("{name}/tree.txt: not understood: `{line}`");
-        }
-    }
-    fs::copy(source.join("paths"), folder.path().join("paths")).expect("paths");
-    Machine { system: System::recorded(folder.path()).expect("a recorded machine"), _folder: folder }
+    recorded(&format!("machines/{name}"))
 }
 
 fn facts(machine: &Machine, path: &str) -> TargetFacts {

@@ -17,6 +17,7 @@ mod plan;
 mod record;
 mod spec;
 pub mod units;
+mod usb;
 
 pub use evidence::{Check, CheckOutcome, EvidenceLevel, Verdict};
 pub use fact::Fact;
@@ -35,3 +36,4 @@ pub use record::{
     PhaseRecord, RECORD_FORMAT, RECORD_VERSION, Residency, Ruler, RunRecord, SeriesRow, ToolFacts, VerifyFailure,
 };
 pub use spec::{JobSpec, SpecValue};
+pub use usb::{UsbAlternate, UsbBlock, UsbDisk, UsbFacts, UsbInterface, UsbNode, UsbReport, UsbTransport};

@@ -24,3 +24,4 @@ pub use json::{ReadError, json, parse};
 pub use progress::progress_line;
 pub use summary::{Row, shape_of, summary};
 pub use terminal::{Style, target, terminal};
+pub use text::{clean, wrap};

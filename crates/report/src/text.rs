@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// `text` with every control character replaced by `�`, so that a path or a sentence from a record
 /// cannot move the cursor, set a title or colour what follows.
-pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+pub fn clean(text: &str) -> Cow<'_, str> {
     // Bidirectional overrides and isolates can reorder a line as a control character can.
     let is_bad = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if text.contains(is_bad) { Cow::Owned(text.replace(is_bad, "\u{fffd}")) } else { Cow::Borrowed(text) }
@@ -35,7 +35,7 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
 /// Appends `text`, cleaned and wrapped at `width` columns, to `out`. The first line begins with
 /// `first`, the others with as many spaces as `hang`. A word longer than the line is not broken, and
 /// a number is not parted from its unit.
-pub(crate) fn wrap(out: &mut String, first: &str, hang: usize, text: &str, width: usize) {
+pub fn wrap(out: &mut String, first: &str, hang: usize, text: &str, width: usize) {
     let text = clean(text);
     out.push_str(first);
     let mut column = width_of(first);

@@ -1,0 +1,61 @@
+//! `trueio usb`: which transport each USB disk runs on, why, and how to change it.
+//!
+//! `list` reads sysfs only and needs no privileges. What the facts mean is worked out in
+//! `trueio_device::usb`; this folder asks and prints.
+
+mod list;
+
+use crate::failure::Failure;
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use trueio_device::System;
+
+/// The command line of `trueio usb`.
+pub(crate) fn arguments() -> Command {
+    Command::new("usb")
+        .about("USB disks: UAS or BOT, why, and how to change it")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            recorded(Command::new("list"))
+                .about("Every USB disk: driver, link, what it offers, queue depth, block devices, mounts")
+                .arg(switch("tree", "Print the tree of buses, hubs and devices only").conflicts_with("table"))
+                .arg(switch("table", "Print the table of disks only"))
+                .arg(switch("json", "Print every fact with its source, as JSON").conflicts_with_all(["tree", "table"])),
+        )
+}
+
+/// `trueio usb …`.
+pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    match matches.subcommand() {
+        Some(("list", arguments)) => list::command(arguments),
+        _ => unreachable!("clap demands one of the commands above"),
+    }
+}
+
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
+}
+
+/// The folder of a recorded machine, for tests and for looking at somebody else's.
+fn recorded(command: Command) -> Command {
+    command.arg(
+        Arg::new("recorded")
+            .long("recorded")
+            .value_name("FOLDER")
+            .help("Look at a recorded copy of /proc and /sys instead of this machine")
+            .hide(true)
+            .value_hint(ValueHint::DirPath)
+            .value_parser(value_parser!(PathBuf)),
+    )
+}
+
+/// The machine that is meant.
+fn system(matches: &ArgMatches) -> Result<System, Failure> {
+    match matches.get_one::<PathBuf>("recorded") {
+        None => Ok(System::live()),
+        Some(folder) => System::recorded(folder)
+            .map_err(|e| Failure::refused(format!("`{}` is no recorded machine\n  because: {e}", folder.display()))),
+    }
+}

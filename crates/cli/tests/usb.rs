@@ -1,0 +1,105 @@
+//! `trueio usb` on recorded machines (`crates/device/tests/usb`), and on the machine the tests run on.
+
+mod common;
+#[path = "../../device/tests/tree/mod.rs"]
+mod tree;
+
+use common::{Ran, Sandbox};
+use std::path::Path;
+use trueio_model::{UsbReport, UsbTransport};
+
+/// `trueio usb …` on a recorded machine.
+fn on(machine: &str, arguments: &[&str]) -> Ran {
+    let machine = tree::recorded(&format!("usb/{machine}"));
+    let mut all = vec!["usb"];
+    all.extend(arguments);
+    all.extend(["--recorded", machine.folder.path().to_str().expect("UTF-8")]);
+    Sandbox::new().run(&all)
+}
+
+/// Compares with `tests/usb/<name>.txt`, which `TRUEIO_BLESS=1` rewrites.
+#[track_caller]
+fn assert_text(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/usb").join(format!("{name}.txt"));
+    if std::env::var_os("TRUEIO_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(&path, text).expect("the expected text");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, expected, "{} (TRUEIO_BLESS=1 rewrites it)", path.display());
+}
+
+#[test]
+fn the_list_shows_tree_table_and_where_it_looked() {
+    for machine in ["four-kinds", "twins-in-use", "dual-unbound", "not-authorized", "none", "linux-6.12"] {
+        let ran = on(machine, &["list"]);
+        ran.assert_code(0);
+        assert_text(&format!("list-{machine}"), &ran.out);
+    }
+}
+
+#[test]
+fn the_tree_and_the_table_can_be_had_alone_and_are_the_two_halves_of_the_list() {
+    let (tree, table) = (on("four-kinds", &["list", "--tree"]), on("four-kinds", &["list", "--table"]));
+    assert_eq!(on("four-kinds", &["list"]).out, format!("{}\n{}", tree.out, table.out));
+}
+
+#[test]
+fn the_json_holds_every_fact_and_can_be_read_back() {
+    let ran = on("dual-on-bot", &["list", "--json"]);
+    ran.assert_code(0);
+    let report: UsbReport = serde_json::from_str(&ran.out).expect("the document");
+    assert_eq!(report.disks[0].usb.transport, UsbTransport::Bot);
+    assert_eq!(report.disks[0].usb.offers_uas(), Some(true));
+    assert!(ran.out.contains("/sys/bus/usb/devices/2-1/descriptors"), "each fact has its source");
+}
+
+#[test]
+fn a_device_that_calls_itself_an_escape_sequence_does_not_drive_the_terminal() {
+    let machine = tree::recorded("usb/dual");
+    let product = machine.folder.path().join("sys/devices/pci0000:00/0000:00:02.0/usb2/2-1/product");
+    std::fs::write(product, "\u{1b}]0;owned\u{7}\u{202e}ksid").expect("a file");
+    let folder = machine.folder.path().to_str().expect("UTF-8").to_owned();
+    let ran = Sandbox::new().run(&["usb", "list", "--recorded", &folder]);
+    ran.assert_code(0);
+    assert!(!ran.out.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{ran:?}");
+    assert!(ran.out.contains("owned"), "{ran:?}");
+}
+
+#[test]
+fn descriptors_that_lie_about_their_length_are_named_and_the_disk_is_listed() {
+    let machine = tree::recorded("usb/dual");
+    let path = machine.folder.path().join("sys/devices/pci0000:00/0000:00:02.0/usb2/2-1/descriptors");
+    let mut bytes = std::fs::read(&path).expect("descriptors");
+    bytes[27] = 0;
+    std::fs::write(&path, bytes).expect("a file");
+    let folder = machine.folder.path().to_str().expect("UTF-8").to_owned();
+    let ran = Sandbox::new().run(&["usb", "list", "--recorded", &folder]);
+    ran.assert_code(0);
+    assert!(ran.out.contains("sda") && ran.out.contains("not known"), "{ran:?}");
+    assert!(ran.out_joined().contains("the descriptor at byte 27 gives a length of 0"), "{ran:?}");
+}
+
+#[test]
+fn an_ordinary_user_is_shown_the_list_and_told_what_root_would_see() {
+    use std::os::unix::process::CommandExt;
+    if common::lacks("root") {
+        return;
+    }
+    // The build may lie where others may not go.
+    let program = std::env::temp_dir().join(format!("trueio-usb-{}", std::process::id()));
+    std::fs::copy(env!("CARGO_BIN_EXE_trueio"), &program).expect("a copy");
+    let mut command = std::process::Command::new(&program);
+    command.args(["usb", "list"]).current_dir("/").uid(65534).gid(65534);
+    let ran = Ran::of(command.output().expect("the program starts"));
+    std::fs::remove_file(&program).expect("the copy");
+    ran.assert_code(0);
+    assert!(ran.out.contains("/sys/bus/usb/devices") && ran.out.contains("as root:"), "{ran:?}");
+}
+
+#[test]
+fn this_machine_is_listed_whatever_it_has() {
+    let ran = Sandbox::new().run(&["usb", "list"]);
+    ran.assert_code(0);
+    assert!(ran.out.contains("/sys/bus/usb/devices"), "{ran:?}");
+}

@@ -1,0 +1,15 @@
+//! USB disks: what they are, what they offer, and why the kernel drives them the way it does.
+//!
+//! Everything is read through [`crate::System`], so a recorded machine answers as a running one.
+//! Nothing is written and no device is opened: this works without privileges, and says what more
+//! root would have shown.
+//!
+//! Cannot see: how a disk is attached inside its enclosure; the cable, except by the speed that was
+//! agreed on; what a hub in between does to the signal.
+
+mod descriptors;
+mod disks;
+pub mod quirks;
+
+pub use descriptors::{Configuration, DescriptorError, Descriptors, Setting, parse_can_superspeed, parse_descriptors};
+pub use disks::{usb_disk, usb_facts_of_block, usb_report};
