@@ -91,6 +91,43 @@ pub fn who_holds(system: &System, path: &Path) -> Result<Holders, DeviceError> {
     Ok(holders)
 }
 
+/// Who uses the regular file at `path`: loop devices that stand on it, with whoever uses those, and
+/// swap.
+///
+/// # Errors
+/// [`DeviceError::Path`] if it cannot be looked at.
+pub fn who_uses_file(system: &System, path: &Path) -> Result<Holders, DeviceError> {
+    let identity = system.identify(path).map_err(|source| DeviceError::Path { path: path.to_owned(), source })?;
+    let file = identity.path.display().to_string();
+    // By inode on the running machine: a hard link is the same file under another name.
+    let is_it = |other: &str| match system.is_live() {
+        true => is_same_file(&identity.path, Path::new(other)),
+        false => other == file,
+    };
+    let mut family = Family { system, names: BTreeMap::new(), found: Vec::new() };
+    family.add_loops_on(is_it, &file, None);
+    let Family { names, mut found, .. } = family;
+    let mut holders = Holders::default();
+    mounted(system, &names, &mut found, &mut holders.unseen);
+    members(system, &names, &mut found);
+    swap(system, &names, &mut found, &mut holders.unseen);
+    for line in system.read("/proc/swaps").unwrap_or_default().lines().skip(1) {
+        if is_it(&mounts::unescape(line.split_whitespace().next().unwrap_or_default())) {
+            found.push(Holder { device: file.clone(), kind: HolderKind::Swap, source: "/proc/swaps".to_owned() });
+        }
+    }
+    found.sort();
+    found.dedup();
+    holders.found = found;
+    Ok(holders)
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path: &Path| std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+    identity(one).is_some_and(|one| identity(other) == Some(one))
+}
+
 /// Devices that share bytes with the one asked about, by number, with their kernel names.
 struct Family<'a> {
     system: &'a System,
@@ -169,15 +206,20 @@ impl Family<'_> {
         Some(directory)
     }
 
-    /// Adds the loop devices whose backing file is meant.
+    /// Adds the loop devices whose backing file is meant, which stand on the device `below`.
     fn add_loops(&mut self, is_meant: impl Fn(&str) -> bool, below: DeviceNumber) {
+        let name = self.names.get(&below).cloned().unwrap_or_default();
+        self.add_loops_on(is_meant, &name, Some(below));
+    }
+
+    /// The same on anything, by its name; `below` is left out.
+    fn add_loops_on(&mut self, is_meant: impl Fn(&str) -> bool, name: &str, below: Option<DeviceNumber>) {
         for disk in self.system.list("/sys/block") {
             let source = format!("/sys/block/{disk}/loop/backing_file");
             let Ok(backing) = self.system.read(&source) else { continue };
             let number = device_number_at(self.system, &format!("/sys/block/{disk}"));
-            let Some(number) = number.filter(|number| is_meant(&backing) && *number != below) else { continue };
-            let device = self.names.get(&below).cloned().unwrap_or_default();
-            self.found.push(Holder { device, kind: HolderKind::Stacked { by: disk }, source });
+            let Some(number) = number.filter(|number| is_meant(&backing) && Some(*number) != below) else { continue };
+            self.found.push(Holder { device: name.to_owned(), kind: HolderKind::Stacked { by: disk }, source });
             self.add_upwards(number);
         }
     }

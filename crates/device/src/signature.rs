@@ -1,14 +1,19 @@
 //! What is already on a device: marks of filesystems, RAID, LVM, encryption, swap and partitions.
 //!
 //! A device that carries one may hold somebody's data, so it is not written unless the mark is
-//! named. The table is short on purpose: a superblock that no Linux tool of the last twenty years
-//! makes is not in it. It reads a few kilobytes and opens nothing for writing.
+//! named. Each is called what `blkid`, `lsblk --fs` and `wipefs` call it, so that the name can be
+//! looked up with any of them. It reads a few hundred kilobytes and opens nothing for writing.
+//!
+//! Only magic numbers are compared, never checksums: half a superblock is somebody's, too. A magic
+//! number of two bytes, as minix has one, may stand there by chance, and counts only where nothing
+//! else is found; the exceptions are ext and the partition table of the PC, which are everywhere.
 //!
 //! Cannot see: data without a mark (a raw database volume, an encrypted volume with a detached
 //! header), and marks that were moved by an offset.
 //!
-//! Source: magic numbers and offsets of util-linux, `libblkid/src/superblocks/`, checked here
-//! against `mkfs.ext4`, `mkfs.xfs`, `mkfs.btrfs` and `mkswap` by this crate's tests.
+//! Source: magic numbers, offsets and names of util-linux, `libblkid/src/superblocks/` and
+//! `libblkid/src/partitions/`. This crate's tests hold the names against `blkid` for what `mkfs.*`,
+//! `mkswap` and `sfdisk` make.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -17,7 +22,7 @@ use std::path::Path;
 /// A mark found on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
-    /// `ext2/3/4`, `xfs`, `LUKS`, `GPT` …
+    /// `ext4`, `xfs`, `crypto_LUKS`, `gpt` … as `blkid` calls it.
     pub kind: &'static str,
     /// Where it stands, in bytes from the device's start.
     pub offset: u64,
@@ -27,7 +32,7 @@ pub struct Signature {
 enum Place {
     /// So many bytes from the start.
     Start(u64),
-    /// So many bytes before the end.
+    /// So many bytes before the end of the last whole sector of 512 bytes.
     End(u64),
     /// So many bytes from the start, and the 64 KiB at the end rounded as md 0.90 does.
     MdOldSuperblock,
@@ -37,57 +42,178 @@ enum Place {
 
 struct Row(&'static str, Place, &'static [u8]);
 
+/// `ext` stands for ext2, ext3, ext4 and jbd, which one place and number share: [`ext_variant`].
 const TABLE: &[Row] = &[
-    Row("ext2/3/4", Place::Start(0x438), b"\x53\xef"),
+    Row("ext", Place::Start(0x438), b"S\xef"),
     Row("xfs", Place::Start(0), b"XFSB"),
-    Row("btrfs", Place::Start(0x1_0040), b"_BHRfS_M"),
-    Row("f2fs", Place::Start(0x400), b"\x10\x20\xf5\xf2"),
-    // bcache and bcachefs share the place; the magic numbers differ.
-    Row("bcachefs", Place::Start(0x1018), b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"),
-    Row("bcache", Place::Start(0x1018), b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
+    Row("xfs_external_log", Place::Start(0), b"\xfe\xed\xba\xbe"),
+    Row("btrfs", Place::Start(0x10040), b"_BHRfS_M"),
+    Row("f2fs", Place::Start(0x400), b"\x10 \xf5\xf2"),
+    Row("bcachefs", Place::Start(0x1018), b"\xc6\x85s\xf6f\xce\x90\xa9\xd9j`\xcf\x80=\xf7\xef"),
+    Row("bcache", Place::Start(0x1018), b"\xc6\x85s\xf6N\x1aE\xca\x82e\xf5\x7fH\xbam\x81"),
     Row("ntfs", Place::Start(3), b"NTFS    "),
+    Row("ReFS", Place::Start(0), b"\x00\x00\x00ReFS\x00"),
     Row("exfat", Place::Start(3), b"EXFAT   "),
-    Row("fat", Place::Start(0x36), b"FAT1"),
-    Row("fat", Place::Start(0x52), b"FAT32   "),
+    Row("vfat", Place::Start(0x36), b"FAT1"),
+    Row("vfat", Place::Start(0x52), b"FAT32   "),
     Row("iso9660", Place::Start(0x8001), b"CD001"),
+    Row("udf", Place::Start(0x8001), b"BEA01"),
+    Row("udf", Place::Start(0x8001), b"NSR02"),
+    Row("udf", Place::Start(0x8001), b"NSR03"),
     Row("squashfs", Place::Start(0), b"hsqs"),
+    Row("squashfs", Place::Start(0), b"sqsh"),
     Row("erofs", Place::Start(0x400), b"\xe2\xe1\xf5\xe0"),
+    Row("cramfs", Place::Start(0), b"E=\xcd("),
+    Row("cramfs", Place::Start(0), b"(\xcd=E"),
+    Row("romfs", Place::Start(0), b"-rom1fs-"),
     Row("jfs", Place::Start(0x8000), b"JFS1"),
-    Row("reiserfs", Place::Start(0x1_0034), b"ReIsEr"),
+    Row("reiserfs", Place::Start(0x2034), b"ReIsEr"),
+    Row("reiserfs", Place::Start(0x10034), b"ReIsEr"),
+    Row("reiser4", Place::Start(0x10000), b"ReIsEr4"),
+    Row("nilfs2", Place::Start(0x406), b"44"),
+    Row("ocfs2", Place::Start(0x400), b"OCFSV2"),
+    Row("ocfs2", Place::Start(0x800), b"OCFSV2"),
     Row("ocfs2", Place::Start(0x1000), b"OCFSV2"),
-    Row("gfs2", Place::Start(0x1_0000), b"\x01\x16\x19\x70"),
+    Row("ocfs2", Place::Start(0x2000), b"OCFSV2"),
+    Row("ocfs", Place::Start(0x2000), b"OracleCFS"),
+    Row("oracleasm", Place::Start(0x20), b"ORCLDISK"),
+    Row("gfs2", Place::Start(0x10000), b"\x01\x16\x19p"),
     Row("apfs", Place::Start(0x20), b"NXSB"),
-    Row("hfs+", Place::Start(0x400), b"H+\x00\x04"),
-    Row("ufs2", Place::Start(0x1_055c), b"\x19\x01\x54\x19"),
+    Row("hfsplus", Place::Start(0x400), b"H+\x00\x04"),
+    Row("hfsplus", Place::Start(0x400), b"HX\x00\x05"),
+    Row("hfs", Place::Start(0x400), b"BD"),
+    Row("ufs", Place::Start(0x55c), b"\x19\x01T\x19"),
+    Row("ufs", Place::Start(0x55c), b"T\x19\x01\x00"),
+    Row("ufs", Place::Start(0x255c), b"\x19\x01T\x19"),
+    Row("ufs", Place::Start(0x255c), b"T\x19\x01\x00"),
+    Row("ufs", Place::Start(0x1055c), b"\x19\x01T\x19"),
+    Row("ufs", Place::Start(0x1055c), b"T\x19\x01\x00"),
+    Row("ufs", Place::Start(0x4055c), b"\x19\x01T\x19"),
+    Row("ufs", Place::Start(0x4055c), b"T\x19\x01\x00"),
+    Row("minix", Place::Start(0x410), b"\x7f\x13"),
+    Row("minix", Place::Start(0x410), b"\x8f\x13"),
+    Row("minix", Place::Start(0x410), b"h$"),
+    Row("minix", Place::Start(0x410), b"x$"),
+    Row("minix", Place::Start(0x418), b"ZM"),
+    Row("befs", Place::Start(0x220), b"BFS1"),
+    Row("befs", Place::Start(0x220), b"1SFB"),
+    Row("bfs", Place::Start(0), b"\xce\xfa\xad\x1b"),
+    Row("hpfs", Place::Start(0x2000), b"I\xe8\x95\xf9"),
+    Row("vxfs", Place::Start(0x400), b"\xf5\xfc\x01\xa5"),
+    Row("ubi", Place::Start(0), b"UBI#"),
+    Row("ubifs", Place::Start(0), b"1\x18\x10\x06"),
+    Row("zonefs", Place::Start(0), b"SFOZ"),
+    Row("VMFS", Place::Start(0x200000), b"^\xf1\xab/"),
+    Row("VMFS_volume_member", Place::Start(0x100000), b"\x0d\xd0\x01\xc0"),
     Row("swap", Place::Start(0xff6), b"SWAPSPACE2"),
     Row("swap", Place::Start(0xff6), b"SWAP-SPACE"),
-    Row("swap (64 KiB pages)", Place::Start(0xfff6), b"SWAPSPACE2"),
-    Row("LUKS", Place::Start(0), b"LUKS\xba\xbe"),
+    Row("swsuspend", Place::Start(0xff6), b"S1SUSPEND"),
+    Row("swsuspend", Place::Start(0xff6), b"S2SUSPEND"),
+    Row("swsuspend", Place::Start(0xff6), b"ULSUSPEND"),
+    Row("swsuspend", Place::Start(0xff6), b"LINHIB0001"),
+    Row("swap", Place::Start(0x1ff6), b"SWAPSPACE2"),
+    Row("swap", Place::Start(0x1ff6), b"SWAP-SPACE"),
+    Row("swsuspend", Place::Start(0x1ff6), b"S1SUSPEND"),
+    Row("swsuspend", Place::Start(0x1ff6), b"S2SUSPEND"),
+    Row("swsuspend", Place::Start(0x1ff6), b"ULSUSPEND"),
+    Row("swsuspend", Place::Start(0x1ff6), b"LINHIB0001"),
+    Row("swap", Place::Start(0x3ff6), b"SWAPSPACE2"),
+    Row("swap", Place::Start(0x3ff6), b"SWAP-SPACE"),
+    Row("swsuspend", Place::Start(0x3ff6), b"S1SUSPEND"),
+    Row("swsuspend", Place::Start(0x3ff6), b"S2SUSPEND"),
+    Row("swsuspend", Place::Start(0x3ff6), b"ULSUSPEND"),
+    Row("swsuspend", Place::Start(0x3ff6), b"LINHIB0001"),
+    Row("swap", Place::Start(0x7ff6), b"SWAPSPACE2"),
+    Row("swap", Place::Start(0x7ff6), b"SWAP-SPACE"),
+    Row("swsuspend", Place::Start(0x7ff6), b"S1SUSPEND"),
+    Row("swsuspend", Place::Start(0x7ff6), b"S2SUSPEND"),
+    Row("swsuspend", Place::Start(0x7ff6), b"ULSUSPEND"),
+    Row("swsuspend", Place::Start(0x7ff6), b"LINHIB0001"),
+    Row("swap", Place::Start(0xfff6), b"SWAPSPACE2"),
+    Row("swap", Place::Start(0xfff6), b"SWAP-SPACE"),
+    Row("swsuspend", Place::Start(0xfff6), b"S1SUSPEND"),
+    Row("swsuspend", Place::Start(0xfff6), b"S2SUSPEND"),
+    Row("swsuspend", Place::Start(0xfff6), b"ULSUSPEND"),
+    Row("swsuspend", Place::Start(0xfff6), b"LINHIB0001"),
+    Row("swsuspend", Place::Start(0), b"\xed\xc3\x02\xe9\x98V\xe5\x0c"),
+    Row("crypto_LUKS", Place::Start(0), b"LUKS\xba\xbe"),
+    Row("crypto_LUKS", Place::Start(0x4000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", Place::Start(0x8000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", Place::Start(0x10000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", Place::Start(0x20000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", Place::Start(0x40000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", Place::Start(0x80000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", Place::Start(0x100000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", Place::Start(0x200000), b"SKUL\xba\xbe"),
+    Row("crypto_LUKS", Place::Start(0x400000), b"SKUL\xba\xbe"),
     Row("BitLocker", Place::Start(3), b"-FVE-FS-"),
-    // The label may be in any of the first four sectors.
-    Row("LVM", Place::Start(0), b"LABELONE"),
-    Row("LVM", Place::Start(0x200), b"LABELONE"),
-    Row("LVM", Place::Start(0x400), b"LABELONE"),
-    Row("LVM", Place::Start(0x600), b"LABELONE"),
-    Row("md RAID 1.1", Place::Start(0), b"\xfc\x4e\x2b\xa9"),
-    Row("md RAID 1.2", Place::Start(0x1000), b"\xfc\x4e\x2b\xa9"),
-    Row("md RAID 1.0", Place::MdEndSuperblock, b"\xfc\x4e\x2b\xa9"),
-    Row("md RAID 0.90", Place::MdOldSuperblock, b"\xfc\x4e\x2b\xa9"),
-    Row("DDF RAID", Place::End(512), b"\xde\x11\xde\x11"),
-    Row("Intel RAID", Place::End(1024), b"Intel Raid ISM Cfg Sig. "),
-    Row("Ceph BlueStore", Place::Start(0), b"bluestore block device"),
-    Row("DRBD", Place::End(4096 - 0x3c), b"\x83\x74\x02\x6b"),
-    Row("VDO", Place::Start(0), b"dmvdo001"),
-    Row("GPT", Place::Start(512), b"EFI PART"),
-    Row("GPT", Place::Start(4096), b"EFI PART"),
-    Row("GPT (backup)", Place::End(512), b"EFI PART"),
-    Row("MBR or boot sector", Place::Start(510), b"\x55\xaa"),
+    Row("LVM2_member", Place::Start(0), b"LABELONE"),
+    Row("LVM2_member", Place::Start(0x200), b"LABELONE"),
+    Row("LVM2_member", Place::Start(0x400), b"LABELONE"),
+    Row("LVM2_member", Place::Start(0x600), b"LABELONE"),
+    Row("LVM1_member", Place::Start(0), b"HM"),
+    Row("DM_snapshot_cow", Place::Start(0), b"SnAp"),
+    Row("DM_verity_hash", Place::Start(0), b"verity\x00\x00"),
+    Row("DM_integrity", Place::Start(0), b"integrt\x00"),
+    Row("stratis", Place::Start(0x204), b"!Stra0tis\x86\xff\x02^Arh"),
+    Row("stratis", Place::Start(0x1204), b"!Stra0tis\x86\xff\x02^Arh"),
+    Row("linux_raid_member", Place::Start(0), b"\xfcN+\xa9"),
+    Row("linux_raid_member", Place::Start(0x1000), b"\xfcN+\xa9"),
+    Row("linux_raid_member", Place::MdEndSuperblock, b"\xfcN+\xa9"),
+    Row("linux_raid_member", Place::MdOldSuperblock, b"\xfcN+\xa9"),
+    Row("ddf_raid_member", Place::End(512), b"\xde\x11\xde\x11"),
+    Row("ddf_raid_member", Place::End(131584), b"\xde\x11\xde\x11"),
+    Row("isw_raid_member", Place::End(1024), b"Intel Raid ISM Cfg Sig. "),
+    Row("lsi_mega_raid_member", Place::End(512), b"$XIDE$"),
+    Row("nvidia_raid_member", Place::End(1024), b"NVIDIA"),
+    Row("adaptec_raid_member", Place::End(512), b"7\xfcM\x1e"),
+    Row("silicon_medley_raid_member", Place::End(416), b"\x00\x00\x00/"),
+    Row("jmicron_raid_member", Place::End(512), b"JM"),
+    Row("promise_fasttrack_raid_member", Place::End(32256), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", Place::End(130560), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", Place::End(131072), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", Place::End(8192), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", Place::End(204288), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", Place::End(302592), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", Place::End(345600), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", Place::End(376320), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", Place::End(466432), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", Place::End(498688), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", Place::End(507392), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", Place::End(486912), b"Promise Technology, Inc."),
+    Row("promise_fasttrack_raid_member", Place::End(1580544), b"Promise Technology, Inc."),
+    Row("hpt45x_raid_member", Place::End(5632), b"\xf3\x16xZ"),
+    Row("hpt45x_raid_member", Place::End(5632), b"\xfd\x16xZ"),
+    Row("hpt37x_raid_member", Place::Start(0x1220), b"\xf0\x16xZ"),
+    Row("hpt37x_raid_member", Place::Start(0x1220), b"\xfd\x16xZ"),
+    Row("ceph_bluestore", Place::Start(0), b"bluestore block device"),
+    Row("drbd", Place::End(4036), b"\x83\x74\x02\x6b"),
+    Row("drbd", Place::End(4036), b"\x83\x74\x02\x6c"),
+    Row("drbd", Place::End(4036), b"\x83\x74\x02\x6d"),
+    Row("vdo", Place::Start(0), b"dmvdo001"),
+    Row("gpt", Place::Start(0x200), b"EFI PART"),
+    Row("gpt", Place::Start(0x1000), b"EFI PART"),
+    Row("gpt", Place::End(512), b"EFI PART"),
+    Row("gpt", Place::End(4096), b"EFI PART"),
+    Row("mac", Place::Start(0x200), b"PM\x00\x00"),
+    Row("bsd", Place::Start(0x200), b"WEV\x82"),
+    Row("bsd", Place::Start(0x40), b"WEV\x82"),
+    Row("sgi", Place::Start(0), b"\x0b\xe5\xa9A"),
+    Row("sun", Place::Start(0x1fc), b"\xda\xbe"),
+    Row("dos", Place::Start(0x1fe), b"U\xaa"),
 ];
 
 /// Uberblocks of ZFS stand in an array of 128 KiB, one for each transaction, so any of them may be
-/// the first that is there. Their first eight bytes, in either byte order.
-const ZFS_UBERBLOCKS: std::ops::Range<u64> = 0x2_0000..0x4_0000;
+/// the first that is there. Their first eight bytes, in either byte order. The array is the second
+/// half of a label of 256 KiB; two labels stand at the start and two at the end.
+const ZFS_LABEL_BYTES: u64 = 256 << 10;
 const ZFS_MAGIC: u64 = 0x00ba_b10c;
+
+/// Names whose magic number of two bytes counts whatever else is found.
+const COMMON: [&str; 2] = ["ext", "dos"];
+
+/// Marks whose own sector ends like a partition table of the PC.
+const OWN_BOOT_SECTOR: [&str; 5] = ["gpt", "vfat", "ntfs", "exfat", "BitLocker"];
 
 /// The marks on the device or file at `path`, in the table's order; each kind once.
 ///
@@ -103,10 +229,9 @@ pub fn signatures(path: &Path) -> io::Result<Vec<Signature>> {
 /// It could not be read.
 pub fn signatures_in(device: &mut (impl Read + Seek)) -> io::Result<Vec<Signature>> {
     let size_bytes = device.seek(SeekFrom::End(0))?;
-    let mut head = vec![0; ZFS_UBERBLOCKS.end.min(size_bytes) as usize];
-    device.seek(SeekFrom::Start(0))?;
-    device.read_exact(&mut head)?;
+    let head = read(device, 0, (2 * ZFS_LABEL_BYTES).min(size_bytes))?;
     let mut found: Vec<Signature> = Vec::new();
+    let mut doubtful: Option<Signature> = None;
     for Row(kind, place, magic) in TABLE {
         let Some(offset) = place.offset(size_bytes) else { continue };
         if found.iter().any(|signature| signature.kind == *kind) {
@@ -115,42 +240,104 @@ pub fn signatures_in(device: &mut (impl Read + Seek)) -> io::Result<Vec<Signatur
         let length = magic.len() as u64;
         let is_there = match head.get(offset as usize..(offset + length) as usize) {
             Some(bytes) => bytes == *magic,
-            None if offset + length <= size_bytes => {
-                let mut bytes = vec![0; magic.len()];
-                device.seek(SeekFrom::Start(offset))?;
-                device.read_exact(&mut bytes)?;
-                bytes == *magic
-            }
-            None => false,
+            None => offset + length <= size_bytes && read(device, offset, length)? == *magic,
         };
-        if is_there {
-            found.push(Signature { kind, offset });
+        if !is_there {
+            continue;
+        }
+        if magic.len() <= 2 && !COMMON.contains(kind) {
+            doubtful.get_or_insert(Signature { kind, offset });
+        } else {
+            found.push(Signature { kind: if *kind == "ext" { ext_variant(&head) } else { kind }, offset });
         }
     }
-    if let Some(offset) = zfs_uberblock(&head) {
-        found.push(Signature { kind: "zfs", offset });
+    if found.iter().any(|signature| OWN_BOOT_SECTOR.contains(&signature.kind)) {
+        found.retain(|signature| signature.kind != "dos");
+    }
+    if let Some(offset) = zfs_uberblock(device, &head, size_bytes)? {
+        found.push(Signature { kind: "zfs_member", offset });
+    }
+    if found.is_empty() {
+        found.extend(doubtful);
     }
     Ok(found)
+}
+
+fn read(device: &mut (impl Read + Seek), offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length as usize];
+    device.seek(SeekFrom::Start(offset))?;
+    device.read_exact(&mut bytes)?;
+    Ok(bytes)
 }
 
 impl Place {
     fn offset(&self, size_bytes: u64) -> Option<u64> {
         match self {
             Place::Start(offset) => Some(*offset),
-            Place::End(distance) => size_bytes.checked_sub(*distance),
+            Place::End(distance) => (size_bytes & !0x1ff).checked_sub(*distance),
             Place::MdOldSuperblock => (size_bytes & !0xffff).checked_sub(0x1_0000),
             Place::MdEndSuperblock => Some(size_bytes.checked_sub(0x2000)? & !0xfff),
         }
     }
 }
 
-fn zfs_uberblock(head: &[u8]) -> Option<u64> {
-    // The smallest uberblock is 1 KiB.
-    ZFS_UBERBLOCKS.step_by(1024).find(|&offset| {
-        let Some(bytes) = head.get(offset as usize..offset as usize + 8) else { return false };
-        let value = u64::from_le_bytes(bytes.try_into().expect("eight bytes were taken"));
-        value == ZFS_MAGIC || value.swap_bytes() == ZFS_MAGIC
-    })
+/// Which of the filesystems with ext's magic number it is, by its features.
+///
+/// Source: `libblkid/src/superblocks/ext.c`: a journal's own device is jbd; without a journal and
+/// without features that ext2 does not know it is ext2; with a journal and none that ext3 does not
+/// know, ext3; else ext4.
+fn ext_variant(head: &[u8]) -> &'static str {
+    let word = |at: usize| {
+        let bytes = head.get(0x400 + at..0x400 + at + 4).unwrap_or(&[0; 4]);
+        u32::from_le_bytes(bytes.try_into().expect("four bytes were taken"))
+    };
+    let (compatible, incompatible, read_only) = (word(0x5c), word(0x60), word(0x64));
+    let (has_journal, is_journal, needs_recovery) = (compatible & 0x4 != 0, incompatible & 0x8 != 0, 0x4);
+    // filetype and meta_bg; sparse_super, large_file and btree_dir.
+    let (known_incompatible, known_read_only) = (0x2 | 0x10, 0x1 | 0x2 | 0x4);
+    let is_old = read_only & !known_read_only == 0;
+    if is_journal {
+        "jbd"
+    } else if !has_journal && is_old && incompatible & !known_incompatible == 0 {
+        "ext2"
+    } else if has_journal && is_old && incompatible & !(known_incompatible | needs_recovery) == 0 {
+        "ext3"
+    } else {
+        "ext4"
+    }
+}
+
+/// The place of the first uberblock in any of the four labels.
+fn zfs_uberblock(device: &mut (impl Read + Seek), head: &[u8], size_bytes: u64) -> io::Result<Option<u64>> {
+    let whole = size_bytes / ZFS_LABEL_BYTES * ZFS_LABEL_BYTES;
+    let at_end = |labels: u64| whole.checked_sub(labels * ZFS_LABEL_BYTES);
+    let mut labels = vec![0, ZFS_LABEL_BYTES];
+    labels.extend([at_end(2), at_end(1)].into_iter().flatten());
+    for label in labels {
+        let begin = label + ZFS_LABEL_BYTES / 2;
+        let end = (label + ZFS_LABEL_BYTES).min(size_bytes);
+        if begin >= end {
+            continue;
+        }
+        let far;
+        let array = match head.get(begin as usize..end as usize) {
+            Some(array) => array,
+            None => {
+                far = read(device, begin, end - begin)?;
+                &far
+            }
+        };
+        // The smallest uberblock is 1 KiB.
+        let is_uberblock = |block: &[u8]| {
+            let Some(bytes) = block.first_chunk() else { return false };
+            let value = u64::from_le_bytes(*bytes);
+            value == ZFS_MAGIC || value.swap_bytes() == ZFS_MAGIC
+        };
+        if let Some(index) = array.chunks(1024).position(is_uberblock) {
+            return Ok(Some(begin + index as u64 * 1024));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -158,7 +345,8 @@ mod tests {
     use super::*;
     use std::io::Cursor;
 
-    const SIZE: u64 = 2 << 20;
+    /// Large enough for the mark that stands furthest from the start, that of LUKS2 at 4 MiB.
+    const SIZE: u64 = 5 << 20;
 
     fn with(offset: u64, magic: &[u8]) -> Vec<u8> {
         let mut image = vec![0; SIZE as usize];
@@ -166,28 +354,85 @@ mod tests {
         image
     }
 
+    fn found(image: Vec<u8>) -> Vec<Signature> {
+        signatures_in(&mut Cursor::new(image)).expect("an image can be read")
+    }
+
+    fn kinds(image: Vec<u8>) -> Vec<&'static str> {
+        found(image).into_iter().map(|signature| signature.kind).collect()
+    }
+
     #[test]
     fn every_row_of_the_table_is_found_where_it_says_and_nothing_else_is() {
         for Row(kind, place, magic) in TABLE {
             let offset = place.offset(SIZE).expect("the image is large enough");
-            let found = signatures_in(&mut Cursor::new(with(offset, magic))).expect("an image can be read");
-            assert_eq!(found, vec![Signature { kind, offset }]);
+            let kind = if *kind == "ext" { "ext2" } else { kind };
+            assert_eq!(found(with(offset, magic)), vec![Signature { kind, offset }]);
         }
     }
 
     #[test]
-    fn any_uberblock_of_zfs_in_either_byte_order_is_found() {
-        for (offset, bytes) in [(0x2_0000, ZFS_MAGIC.to_le_bytes()), (0x2_fc00, ZFS_MAGIC.to_be_bytes())] {
-            let found = signatures_in(&mut Cursor::new(with(offset, &bytes))).expect("an image can be read");
-            assert_eq!(found, vec![Signature { kind: "zfs", offset }]);
+    fn a_name_can_be_written_in_a_list_of_names() {
+        for Row(kind, ..) in TABLE {
+            assert!(kind.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'), "{kind}");
+        }
+    }
+
+    #[test]
+    fn any_uberblock_of_zfs_in_either_byte_order_is_found_in_each_of_the_four_labels() {
+        for label in [0, 256 << 10, SIZE - (512 << 10), SIZE - (256 << 10)] {
+            for (at, bytes) in [(0x2_0000, ZFS_MAGIC.to_le_bytes()), (0x2_fc00, ZFS_MAGIC.to_be_bytes())] {
+                let offset = label + at;
+                assert_eq!(found(with(offset, &bytes)), vec![Signature { kind: "zfs_member", offset }]);
+            }
+        }
+    }
+
+    /// Goal: ext2, ext3, ext4 and a journal's own device are told apart as `blkid` does it.
+    /// Method: the features that `mke2fs -t` sets for each, in an otherwise empty superblock.
+    #[test]
+    fn the_kinds_of_ext_are_told_apart_by_their_features() {
+        for (expected, compatible, incompatible, read_only) in [
+            ("ext2", 0x38_u32, 0x2_u32, 0x3_u32),
+            ("ext3", 0x3c, 0x2, 0x3),
+            ("ext3", 0x3c, 0x6, 0x3),
+            ("ext4", 0x3c, 0x2c2, 0x46b),
+            ("ext4", 0x38, 0x242, 0x3),
+            ("jbd", 0x4, 0x8, 0x0),
+        ] {
+            let mut image = with(0x438, b"\x53\xef");
+            for (at, word) in [(0x45c, compatible), (0x460, incompatible), (0x464, read_only)] {
+                image[at..at + 4].copy_from_slice(&word.to_le_bytes());
+            }
+            assert_eq!(kinds(image), [expected]);
+        }
+    }
+
+    #[test]
+    fn two_bytes_by_chance_count_only_where_nothing_else_is_found() {
+        let minix = b"\x7f\x13";
+        assert_eq!(kinds(with(0x410, minix)), ["minix"]);
+        let mut image = with(0x438, b"\x53\xef");
+        image[0x410..0x412].copy_from_slice(minix);
+        assert_eq!(kinds(image), ["ext2"], "the count of free inodes is no filesystem");
+    }
+
+    #[test]
+    fn what_stands_beside_each_other_is_all_found_but_a_boot_sector_is_part_of_its_filesystem() {
+        let mut image = with(510, b"\x55\xaa");
+        image[0x438..0x43a].copy_from_slice(b"\x53\xef");
+        assert_eq!(kinds(image), ["ext2", "dos"]);
+        for (offset, magic, kind) in [(0x52, &b"FAT32   "[..], "vfat"), (512, b"EFI PART", "gpt")] {
+            let mut image = with(510, b"\x55\xaa");
+            image[offset..offset + magic.len()].copy_from_slice(magic);
+            assert_eq!(kinds(image), [kind]);
         }
     }
 
     #[test]
     fn an_empty_or_tiny_device_carries_nothing() {
-        for size in [0, 1, 511, 512, 4096, 70_000] {
-            let found = signatures_in(&mut Cursor::new(vec![0; size])).expect("an image can be read");
-            assert_eq!(found, vec![], "{size} bytes");
+        for size in [0, 1, 511, 512, 4096, 70_000, 300_000, 600_000] {
+            assert_eq!(found(vec![0; size]), vec![], "{size} bytes");
         }
     }
 }

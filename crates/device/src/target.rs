@@ -19,6 +19,26 @@ use trueio_model::{DirectFacts, DirectSupport, DiskFacts, Fact, FilesystemFacts,
 /// [`DeviceError::Path`] if it cannot be looked at, [`DeviceError::Kind`] if it holds no data (a
 /// pipe), [`DeviceError::Kernel`] without `/proc`. Facts that are missing are not an error.
 pub fn target_facts(system: &System, path: &Path) -> Result<TargetFacts, DeviceError> {
+    facts_of(system, path, AskDirectory::Yes)
+}
+
+/// As [`target_facts`], but a directory is not asked about direct I/O: no file is made in it. Nothing
+/// is opened for writing.
+///
+/// # Errors
+/// As [`target_facts`].
+pub fn target_facts_unasked(system: &System, path: &Path) -> Result<TargetFacts, DeviceError> {
+    facts_of(system, path, AskDirectory::No)
+}
+
+/// Whether a file without a name may be made in a directory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AskDirectory {
+    Yes,
+    No,
+}
+
+fn facts_of(system: &System, path: &Path, ask: AskDirectory) -> Result<TargetFacts, DeviceError> {
     let identity = system.identify(path).map_err(|source| DeviceError::Path { path: path.to_owned(), source })?;
     let Some(kind) = identity.kind else { return Err(DeviceError::Kind { path: path.to_owned() }) };
     let mounts = mounts(system)?;
@@ -34,7 +54,11 @@ pub fn target_facts(system: &System, path: &Path) -> Result<TargetFacts, DeviceE
         }
     }
     let Stack { layers, disks, .. } = stack;
-    let direct = direct_facts(system, &identity, kind, filesystem.as_ref(), &disks);
+    let direct = if kind == TargetKind::Directory && ask == AskDirectory::No {
+        not_asked("it was not asked".to_owned(), filesystem.as_ref(), &disks)
+    } else {
+        direct_facts(system, &identity, kind, filesystem.as_ref(), &disks)
+    };
     let size_bytes = size_bytes(system, &identity, kind);
     Ok(TargetFacts { path: path.display().to_string(), kind, size_bytes, filesystem, stack: layers, disks, direct })
 }
