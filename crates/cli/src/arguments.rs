@@ -36,6 +36,13 @@ pub(crate) fn command() -> Command {
                         .value_name("TARGET")
                         .help("Write to this existing file or device too, destroying what is on it; must name TARGET again")
                         .value_parser(value_parser!(PathBuf)),
+                )
+                .arg(
+                    Arg::new("overwrite-signature")
+                        .long("overwrite-signature")
+                        .value_name("NAMES")
+                        .help("The signatures on the device that may be destroyed, as `wipefs` names them: gpt,ext4")
+                        .requires("overwrite"),
                 ),
         )
         .subcommand(

@@ -13,9 +13,9 @@
 //! read, unless `--overwrite` names it.
 
 use crate::failure::Failure;
-use crate::machine::{entropy, look};
+use crate::machine::{Live, entropy};
 use crate::output;
-use crate::run::{execute, planned};
+use crate::run::{execute, may_run, planned};
 use clap::ArgMatches;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use trueio_direct::{AlignedBuffer, OpenOptions, Policy};
 use trueio_engine::RandomFill;
-use trueio_job::Target;
-use trueio_model::{JobSpec, Origin, TargetFacts, TargetKind, units};
+use trueio_job::{FactsSource, Target};
+use trueio_model::{JobSpec, Origin, Plan, TargetFacts, TargetKind, units};
 
 const MIB: u64 = 1 << 20;
 /// The test file is never larger.
@@ -69,7 +69,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         )));
     }
     let budget = Budget::of(matches);
-    let facts = match look(&target.to_string_lossy()) {
+    let facts = match Live::touching_nothing().look(&target.to_string_lossy()) {
         Target::Present(facts) => facts,
         Target::Missing => {
             return Err(Failure::refused(format!(
@@ -81,6 +81,9 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             return Err(Failure::refused(format!("`{}` cannot be looked at\n  because: {reason}", target.display())));
         }
     };
+    let has_evidence = !matches.get_flag("no-evidence");
+    let idle_ns = if has_evidence { budget.idle.as_nanos() as u64 } else { 0 };
+    let may = |plan: &Plan| may_run(plan, matches);
     let (mut specs, notes) = match facts.kind {
         TargetKind::Directory => {
             if overwrite.is_some() {
@@ -89,9 +92,12 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
                     target.display()
                 )));
             }
-            in_directory(target, &facts, budget)?
+            in_directory(target, &facts, budget, |trial| planned(trial, idle_ns, may).map(drop))?
         }
-        TargetKind::File | TargetKind::BlockDevice => on_existing(target, &facts, overwrite.is_some(), budget)?,
+        TargetKind::File | TargetKind::BlockDevice => {
+            let signatures = matches.get_one::<String>("overwrite-signature").map(String::as_str);
+            on_existing(target, &facts, overwrite.is_some(), signatures, budget)?
+        }
         TargetKind::CharacterDevice => {
             return Err(Failure::refused(format!(
                 "`{}` is a character device: there is no disk in it",
@@ -102,8 +108,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     for spec in specs.iter_mut().skip(1) {
         spec.set("stonewall", "true", preset());
     }
-    let has_evidence = !matches.get_flag("no-evidence");
-    let mut plan = planned(&specs, if has_evidence { budget.idle.as_nanos() as u64 } else { 0 })?;
+    let mut plan = planned(&specs, idle_ns, may)?;
     plan.notes.splice(0..0, notes);
     execute("baseline", specs, plan, has_evidence, matches)
 }
@@ -179,7 +184,15 @@ fn append(path: &str, size_bytes: u64, budget: Budget) -> JobSpec {
 }
 
 /// Jobs on files of our own in a directory, and what to say about their size.
-fn in_directory(directory: &Path, facts: &TargetFacts, budget: Budget) -> Result<(Vec<JobSpec>, Vec<String>), Failure> {
+///
+/// How large they are depends on how fast this disk is written, which takes a probe file. Before it
+/// is made, the smallest jobs are planned by `plan`, which refuses what can be refused.
+fn in_directory(
+    directory: &Path,
+    facts: &TargetFacts,
+    budget: Budget,
+    plan: impl Fn(&[JobSpec]) -> Result<(), Failure>,
+) -> Result<(Vec<JobSpec>, Vec<String>), Failure> {
     let free = facts.filesystem.as_ref().and_then(|f| f.available_bytes.value).unwrap_or(0);
     if free / 10 < SIZE_MIN_BYTES {
         return Err(Failure::refused(format!(
@@ -190,6 +203,20 @@ fn in_directory(directory: &Path, facts: &TargetFacts, budget: Budget) -> Result
         )));
     }
     let tag = format!("{:08x}", entropy() as u32);
+    let path = |kind: &str| directory.join(format!("trueio-{kind}-{tag}.dat")).to_string_lossy().into_owned();
+    let jobs = |size_bytes: u64, log_bytes: u64| {
+        let common = common(&path("baseline"), size_bytes, budget);
+        in_order(reading(&common), writing(&common), append(&path("log"), log_bytes, budget))
+    };
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    if let Err(error) = rustix::fs::access(directory, access) {
+        return Err(Failure::refused(format!(
+            "no file can be made in `{}`\n  because: {}\n\nhint: baseline needs a directory that it may write to",
+            directory.display(),
+            std::io::Error::from(error)
+        )));
+    }
+    plan(&jobs(SIZE_MIN_BYTES, SIZE_MIN_BYTES))?;
     let rate = fill_rate(directory, &tag)?;
     let by_time = (rate * budget.fill.as_secs_f64()) as u64;
     let (size_bytes, why) = [
@@ -209,10 +236,8 @@ fn in_directory(directory: &Path, facts: &TargetFacts, budget: Budget) -> Result
         units::format_bytes(size_bytes)
     )];
     notes.extend(cache_note("the test file", size_bytes));
-    let path = |kind: &str| directory.join(format!("trueio-{kind}-{tag}.dat")).to_string_lossy().into_owned();
-    let common = common(&path("baseline"), size_bytes, budget);
     let log_bytes = (free / 20).min(2 << 30) / MIB * MIB;
-    Ok((in_order(reading(&common), writing(&common), append(&path("log"), log_bytes, budget)), notes))
+    Ok((jobs(size_bytes, log_bytes), notes))
 }
 
 /// Says so when a file is smaller than memory: then a cache could serve it whole.
@@ -269,6 +294,7 @@ fn on_existing(
     target: &Path,
     facts: &TargetFacts,
     may_write: bool,
+    signatures: Option<&str>,
     budget: Budget,
 ) -> Result<(Vec<JobSpec>, Vec<String>), Failure> {
     let size = facts.size_bytes.value.unwrap_or(0);
@@ -288,9 +314,14 @@ fn on_existing(
         notes.insert(0, format!("`{path}` exists and is only read; --overwrite `{path}` would write to it too"));
         return Ok((reading(&common).into(), notes));
     }
-    common.push(("overwrite_existing", escaped(&path)));
+    let reading = reading(&common);
+    let mut permissions = vec![("overwrite_existing", escaped(&path))];
+    permissions.extend(signatures.map(|names| ("overwrite_signature", names.to_owned())));
+    common.extend(permissions.iter().cloned());
     let mut log = append(&path, size / MIB * MIB, budget);
-    log.set("overwrite_existing", escaped(&path), preset());
+    for (option, value) in permissions {
+        log.set(option, value, preset());
+    }
     log.name = "write-4k-fdatasync".to_owned();
-    Ok((in_order(reading(&common), writing(&common), log), notes))
+    Ok((in_order(reading, writing(&common), log), notes))
 }

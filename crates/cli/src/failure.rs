@@ -42,6 +42,17 @@ impl Failure {
     }
 }
 
+/// An error and its causes in one line.
+pub(crate) fn line(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(&format!(": {cause}"));
+        next = cause.source();
+    }
+    text
+}
+
 /// A sentence and the causes of it, a line each.
 pub(crate) fn chain(what: &str, cause: Option<&dyn Error>) -> String {
     let mut text = what.to_owned();

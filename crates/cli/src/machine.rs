@@ -1,9 +1,11 @@
 //! What the planner is told of this machine and its paths.
 
+use std::cell::Cell;
 use std::path::Path;
-use trueio_device::System;
+use trueio_device::{Holder, HolderKind, Holders, System};
 use trueio_engine::availability;
-use trueio_job::{EngineAvailability, EngineState, Machine, Target};
+use trueio_job::{DeviceUse, EngineAvailability, EngineState, FactsSource, InUse, Machine, Mark, Target, UseKind};
+use trueio_model::{DirectFacts, DirectSupport, Fact, TargetFacts, TargetKind};
 
 /// How long disks are watched idle before each phase, in nanoseconds.
 pub(crate) const IDLE_BASELINE_NS: u64 = 250_000_000;
@@ -41,8 +43,91 @@ fn usable_cpus() -> Vec<u32> {
     (0..1024).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect()
 }
 
-/// What a path names, for the planner.
+/// What paths name and who uses them, asked of the running machine. Nothing is opened for writing,
+/// with one exception: a directory is asked about direct I/O through a file without a name.
+#[derive(Debug)]
+pub(crate) struct Live {
+    asks_directories: bool,
+    has_skipped: Cell<bool>,
+}
+
+impl Live {
+    /// Asks everything.
+    pub(crate) fn asking() -> Self {
+        Self { asks_directories: true, has_skipped: Cell::new(false) }
+    }
+
+    /// Asks no directory about direct I/O; of such a one nothing is then required.
+    pub(crate) fn touching_nothing() -> Self {
+        Self { asks_directories: false, has_skipped: Cell::new(false) }
+    }
+
+    /// Whether a directory was left unasked.
+    pub(crate) fn has_skipped(&self) -> bool {
+        self.has_skipped.get()
+    }
+}
+
+impl FactsSource for Live {
+    fn look(&self, path: &str) -> Target {
+        look_with(path, |path| {
+            if self.asks_directories {
+                return trueio_device::target_facts(&System::live(), path);
+            }
+            let mut facts = trueio_device::target_facts_unasked(&System::live(), path)?;
+            if facts.kind == TargetKind::Directory {
+                self.has_skipped.set(true);
+                let any = || Fact::known(1, "not asked yet");
+                facts.direct = DirectFacts {
+                    support: DirectSupport::Unknown,
+                    reason: "not asked yet".to_owned(),
+                    memory_alignment_bytes: any(),
+                    write_alignment_bytes: any(),
+                    read_alignment_bytes: any(),
+                };
+            }
+            Ok(facts)
+        })
+    }
+
+    fn in_use(&self, path: &str) -> Result<InUse, String> {
+        let (system, path) = (System::live(), Path::new(path));
+        let is_device = trueio_device::target_facts_unasked(&system, path).map_err(|e| crate::failure::line(&e))?.kind
+            == TargetKind::BlockDevice;
+        let who = if is_device { trueio_device::who_holds } else { trueio_device::who_uses_file };
+        let Holders { mut found, unseen } = who(&system, path).map_err(|e| crate::failure::line(&e))?;
+        // The most telling use first: a mount says more than the claim that comes with it.
+        found.sort_by(|one, other| one.kind.cmp(&other.kind));
+        let marks = match is_device && found.is_empty() {
+            true => trueio_device::signatures(path).map_err(|e| format!("its content cannot be read ({e})"))?,
+            false => Vec::new(),
+        };
+        let mark = |mark: trueio_device::Signature| Mark { name: mark.kind.to_owned(), offset_bytes: mark.offset };
+        Ok(InUse {
+            uses: found.into_iter().map(device_use).collect(),
+            marks: marks.into_iter().map(mark).collect(),
+            unseen,
+        })
+    }
+}
+
+fn device_use(holder: Holder) -> DeviceUse {
+    let (kind, by) = match holder.kind {
+        HolderKind::Mounted { mount_point, .. } => (UseKind::Mounted, mount_point),
+        HolderKind::Member { of } => (UseKind::Member, of),
+        HolderKind::Swap => (UseKind::Swap, String::new()),
+        HolderKind::Stacked { by } => (UseKind::Stacked, by),
+        HolderKind::Claimed => (UseKind::Claimed, String::new()),
+    };
+    DeviceUse { kind, device: holder.device, by, source: holder.source }
+}
+
+/// What a path names.
 pub(crate) fn look(path: &str) -> Target {
+    Live::asking().look(path)
+}
+
+fn look_with(path: &str, facts: impl Fn(&Path) -> Result<TargetFacts, trueio_device::DeviceError>) -> Target {
     let path = Path::new(path);
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Target::Missing,
@@ -52,8 +137,8 @@ pub(crate) fn look(path: &str) -> Target {
         }
         Ok(_) => {}
     }
-    match trueio_device::target_facts(&System::live(), path) {
+    match facts(path) {
         Ok(facts) => Target::Present(Box::new(facts)),
-        Err(error) => Target::Unreadable(error.to_string()),
+        Err(error) => Target::Unreadable(crate::failure::line(&error)),
     }
 }

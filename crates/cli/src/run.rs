@@ -1,28 +1,28 @@
 //! `trueio run` and `trueio explain`: job files and flags.
 
 use crate::failure::Failure;
-use crate::machine::{IDLE_BASELINE_NS, look, machine};
+use crate::machine::{IDLE_BASELINE_NS, Live, machine};
 use crate::{arguments, output, progress};
 use clap::ArgMatches;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_job::{Refusal, apply_flags, parse_job_file, spec_from_flags};
 use trueio_model::{JobSpec, OpKind, OpMix, Plan, Prepare};
-use trueio_run::{Request, refuse_held_devices, watch_signals};
+use trueio_run::{Request, watch_signals};
 
 /// `trueio run`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     output::check(matches)?;
     let has_evidence = !matches.get_flag("no-evidence");
     let spec = specs(matches)?;
-    let plan = planned(&spec, if has_evidence { IDLE_BASELINE_NS } else { 0 })?;
+    let plan = planned(&spec, if has_evidence { IDLE_BASELINE_NS } else { 0 }, |plan| may_run(plan, matches))?;
     execute("run", spec, plan, has_evidence, matches)
 }
 
 /// `trueio explain`.
 pub(crate) fn explain(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let spec = specs(matches)?;
-    let plan = planned(&spec, IDLE_BASELINE_NS)?;
+    let plan = planned(&spec, IDLE_BASELINE_NS, |_| Ok(()))?;
     let text = if matches.get_flag("json") {
         let json = serde_json::to_string_pretty(&plan).map_err(|e| Failure::failed("the plan is no JSON", &e))?;
         format!("{json}\n")
@@ -41,16 +41,20 @@ pub(crate) fn execute(
     has_evidence: bool,
     matches: &ArgMatches,
 ) -> Result<ExitCode, Failure> {
-    let job_files = matches.try_get_many::<PathBuf>("files").ok().flatten().into_iter().flatten();
-    let targets = plan.jobs.iter().flat_map(|job| &job.files).map(|file| Path::new(file.path.as_str()));
-    output::refuse_to_replace(matches, job_files.map(PathBuf::as_path).chain(targets))?;
-    refuse_unreachable(&plan)?;
-    refuse_held_devices(&plan).map_err(|e| Failure::refused_by(&e, None))?;
     let request = Request { kind: kind.to_owned(), command: arguments::as_typed(), spec, plan, has_evidence };
     let mut line = progress::Line::new();
     let record = trueio_run::run(request, watch_signals(), &mut line);
     line.clear();
     output::deliver(&record, matches, true)
+}
+
+/// Refuses what only the program knows of a plan: outputs that would replace a target, files that
+/// this user may not use. Touches nothing.
+pub(crate) fn may_run(plan: &Plan, matches: &ArgMatches) -> Result<(), Failure> {
+    let job_files = matches.try_get_many::<PathBuf>("files").ok().flatten().into_iter().flatten();
+    let targets = plan.jobs.iter().flat_map(|job| &job.files).map(|file| Path::new(file.path.as_str()));
+    output::refuse_to_replace(matches, job_files.map(PathBuf::as_path).chain(targets))?;
+    refuse_unreachable(plan)
 }
 
 /// Refuses files and devices that exist and may not be read (or written, where a job writes) by
@@ -103,8 +107,22 @@ fn read_job_file(path: &Path) -> Result<Vec<JobSpec>, Failure> {
     parse_job_file(&path.to_string_lossy(), &text).map_err(|e| Failure::refused(e.render()))
 }
 
-/// The plan, or the refusal as text.
-pub(crate) fn planned(specs: &[JobSpec], idle_baseline_ns: u64) -> Result<Plan, Failure> {
-    let refused = |refusal: Refusal| Failure::refused(trueio_job::explain_refusal(&refusal));
-    trueio_job::plan(specs, &look, &machine(idle_baseline_ns)).map_err(refused)
+/// The plan, or the refusal as text. `check` may refuse the plan, too.
+///
+/// A directory is asked about direct I/O through a file without a name, so it is asked last: first
+/// everything that can be refused without opening anything for writing is.
+pub(crate) fn planned(
+    specs: &[JobSpec],
+    idle_baseline_ns: u64,
+    check: impl Fn(&Plan) -> Result<(), Failure>,
+) -> Result<Plan, Failure> {
+    let machine = machine(idle_baseline_ns);
+    let plan = |live: &Live| {
+        let refused = |refusal: Refusal| Failure::refused(trueio_job::explain_refusal(&refusal));
+        trueio_job::plan(specs, live, &machine).map_err(refused)
+    };
+    let untouched = Live::touching_nothing();
+    let first = plan(&untouched)?;
+    check(&first)?;
+    if untouched.has_skipped() { plan(&Live::asking()) } else { Ok(first) }
 }

@@ -132,7 +132,7 @@ fn a_link_to_nothing_is_not_followed_when_a_file_is_made() {
     for target in [&[][..], &["--filename", "named"]] {
         let mut job = vec!["run", "--rw", "write", "--size", "1m"];
         job.extend(target);
-        sandbox.run(&job).assert_refused(&["link"]);
+        sandbox.run(&job).assert_refused(&["link", "rule: target_unreadable"]);
         assert!(!sandbox.path("elsewhere").exists());
     }
 }
@@ -217,7 +217,8 @@ fn a_block_device_is_no_place_for_an_output() {
 }
 
 /// Goal: naming a device is not enough while something on it would be lost.
-/// Method: a filesystem on a loop device, first mounted, then not; then the bare device.
+/// Method: a filesystem on a loop device, first mounted, then not; its name left out, wrong, and
+/// beside one that is not there; then the right one, and the bare device.
 #[test]
 fn a_block_device_is_written_only_if_it_is_named_and_free_and_bare() {
     if lacks("loop") {
@@ -229,7 +230,6 @@ fn a_block_device_is_written_only_if_it_is_named_and_free_and_bare() {
     let job = ["run", "--rw", "write", "--size", "64k", "--filename", path, "--overwrite_existing", path];
     let baseline = ["baseline", "--quick", path, "--overwrite", path];
     device.make_ext4();
-    let content = || hash(&fs::read(&device.backing).expect("content"));
 
     let mount = Mount::ext4(&sandbox, "mounted", path);
     for command in [&job[..], &baseline] {
@@ -237,21 +237,161 @@ fn a_block_device_is_written_only_if_it_is_named_and_free_and_bare() {
     }
     drop(mount);
 
-    let before = content();
+    let before = device.content();
     for command in [&job[..], &baseline] {
-        sandbox.run(command).assert_refused(&["it carries ext2/3/4", "wipefs"]);
+        let ran = sandbox.run(command);
+        ran.assert_refused(&["carries ext4 (at byte 1080)", "rule: signature_not_named"]);
+        ran.assert_refused(&[
+            "hint: what it holds would be lost; if that is meant, say `overwrite_signature = \"ext4\"`",
+        ]);
     }
+    let with = |names: &str| sandbox.run(&[&job[..], &["--overwrite_signature", names]].concat());
+    with("xfs").assert_refused(&["carries ext4", "and `overwrite_signature` names `xfs`", "rule: signature_not_named"]);
+    with("ext4,xfs").assert_refused(&["names `xfs`, which no target of this job carries; found: `ext4`"]);
+    with("ext4,xfs").assert_refused(&["rule: signature_not_there"]);
+    with("EXT4").assert_refused(&["rule: signature_not_named"]);
+    with("").assert_refused(&["`` is not names, separated by commas"]);
+    // The signature's name alone is no permission.
+    let unnamed = [&job[..7], &["--overwrite_signature", "ext4"]].concat();
+    sandbox.run(&unnamed).assert_refused(&["rule: existing_target_not_named"]);
     sandbox.run(&job[..7]).assert_refused(&["rule: existing_target_not_named"]);
-    assert_eq!(content(), before);
+    let without = ["baseline", "--quick", path, "--overwrite-signature", "ext4"];
+    sandbox.run(&without).assert_refused(&["--overwrite <TARGET>"]);
+    assert_eq!(device.content(), before);
 
+    with("ext4").assert_code(0);
     fs::OpenOptions::new()
         .write(true)
         .open(path)
         .and_then(|file| std::os::unix::fs::FileExt::write_all_at(&file, &[0; 64 << 10], 0))
         .expect("the mark is wiped");
+    with("ext4").assert_refused(&["names `ext4`, which no target of this job carries; found: nothing"]);
     let (ran, record) = sandbox.record(&job);
     ran.assert_code(0);
     assert_eq!(totals(&record.phases[0], OpKind::Write), (16, 64 << 10));
+}
+
+/// Goal: every signature that stands on a device must be named, and a job file can name them.
+/// Method: a partition table and a filesystem on one loop device.
+#[test]
+fn every_signature_on_a_device_must_be_named() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let device = Loop::new(&sandbox, "disk.img", 16 << 20);
+    device.make_ext4();
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&device.device)
+        .and_then(|file| std::os::unix::fs::FileExt::write_all_at(&file, b"\x55\xaa", 510))
+        .expect("the mark of a partition table");
+    let before = device.content();
+    let run = |names: &str| {
+        sandbox.write(
+            "job.toml",
+            format!(
+                "[job.a]\nfilename = \"{0}\"\noverwrite_existing = \"{0}\"\nrw = \"write\"\nsize = \"64k\"\n\
+                 overwrite_signature = {names}\n",
+                device.device
+            ),
+        );
+        sandbox.run(&["run", "job.toml"])
+    };
+    for names in ["\"ext4\"", "\"dos\"", "[\"dos\", \"gpt\"]"] {
+        run(names).assert_refused(&["carries ext4 (at byte 1080), dos (at byte 510)", "job.toml:2"]);
+    }
+    assert_eq!(device.content(), before);
+    run("[\"dos\", \"ext4\"]").assert_code(0);
+}
+
+/// Goal: a slip in a device's name makes no file that is measured in its stead.
+/// Method: names that no device has, of devices and of partitions, in `/dev` itself.
+#[test]
+fn a_device_name_with_a_slip_in_it_is_refused_and_makes_no_file() {
+    let sandbox = Sandbox::new();
+    for name in ["/dev/sdzz", "/dev/nvme9n9p9", "/dev/disk-by-id"] {
+        for rw in ["read", "write", "randtrim"] {
+            let job = ["run", "--rw", rw, "--size", "1m", "--filename", name];
+            sandbox.run(&job).assert_refused(&["is the device's name mistyped?", "rule: cannot_create_here"]);
+            assert!(!std::path::Path::new(name).exists(), "{name} was made");
+        }
+        sandbox.run(&["baseline", "--quick", name]).assert_refused(&["does not exist"]);
+        assert!(!std::path::Path::new(name).exists(), "{name} was made");
+    }
+    sandbox.run(&["run", "--rw", "read", "--size", "1m", "--filename", "/dev/disk/by-id/none"]).assert_refused(&[]);
+}
+
+/// fio lays out a file that is too small, and so rewrites it.
+#[test]
+fn a_read_job_on_a_file_that_is_too_small_is_refused_and_the_file_stays() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("data", 64 << 10);
+    sandbox.write("empty", "");
+    let before = sandbox.listing();
+    for (file, options, rule) in [
+        ("data", &["--size", "1m"][..], "size_beyond_target"),
+        ("data", &["--offset", "64k"], "size_beyond_target"),
+        ("data", &["--offset", "60k", "--size", "8k"], "size_beyond_target"),
+        ("data", &["--filesize", "128k"], "size_beyond_target"),
+        ("data", &["--bs", "128k"], "block_beyond_size"),
+        ("empty", &[], "block_beyond_size"),
+    ] {
+        for rw in ["read", "randread"] {
+            let job = [&["run", "--rw", rw, "--filename", file], options].concat();
+            sandbox.run(&job).assert_refused(&[&format!("rule: {rule}"), "hint: "]);
+            assert_eq!(sandbox.listing(), before, "{job:?}");
+        }
+    }
+    sandbox.run(&["baseline", "--quick", "data"]).assert_refused(&["at least 16 MiB are needed"]);
+    assert_eq!(sandbox.listing(), before);
+}
+
+#[test]
+fn what_is_no_file_and_no_disk_is_refused() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("sub")).expect("a directory");
+    let before = sandbox.listing();
+    for (target, rule) in [
+        ("sub", "wrong_kind_of_target"),
+        (".", "wrong_kind_of_target"),
+        ("/dev/null", "wrong_kind_of_target"),
+        ("/dev/zero", "wrong_kind_of_target"),
+        ("new/", "cannot_create_here"),
+        ("nowhere/new", "directory_missing"),
+        ("/proc/new", "cannot_create_here"),
+        ("/sys/new", "cannot_create_here"),
+    ] {
+        for rw in ["read", "write"] {
+            let job = ["run", "--rw", rw, "--size", "64k", "--filename", target, "--overwrite_existing", target];
+            let job =
+                if matches!(target, "new/" | "nowhere/new" | "/proc/new" | "/sys/new") { &job[..7] } else { &job };
+            sandbox.run(job).assert_refused(&[&format!("rule: {rule}")]);
+            assert_eq!(sandbox.listing(), before, "{job:?}");
+        }
+    }
+    sandbox.run(&["baseline", "--quick", "/dev/null"]).assert_refused(&["is a character device"]);
+}
+
+/// An open descriptor is a name like any other: what it leads to exists.
+#[test]
+fn a_file_that_is_named_through_a_descriptor_is_not_written_unless_it_is_named_so() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("data", 1 << 20);
+    let before = sandbox.listing();
+    let run = |named: &str| {
+        let program = env!("CARGO_BIN_EXE_trueio");
+        let script =
+            format!("exec 7<>data; exec {program} run --rw write --size 64k --filename /proc/self/fd/7 {named}");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script]).current_dir(sandbox.root()).env("XDG_DATA_HOME", sandbox.aside("history"));
+        Ran::of(shell.output().expect("a shell"))
+    };
+    run("").assert_refused(&["exists (a file)", "rule: existing_target_not_named"]);
+    run("--overwrite_existing data").assert_refused(&["rule: named_for_overwrite_not_used"]);
+    assert_eq!(sandbox.listing(), before);
+    run("--overwrite_existing /proc/self/fd/7").assert_code(0);
+    assert_ne!(sandbox.listing(), before);
 }
 
 /// Goal: jobs that share a device, or follow each other on it, do not shut each other out.

@@ -13,6 +13,7 @@
 
 pub mod explain;
 pub mod flags;
+pub mod in_use;
 pub mod plan;
 pub mod reference;
 pub mod refusal;
@@ -22,6 +23,7 @@ pub mod value;
 
 pub use explain::{explain, explain_refusal};
 pub use flags::{FlagError, apply_flags, spec_from_flags};
+pub use in_use::{DeviceUse, InUse, Mark, UseKind};
 pub use plan::{EngineAvailability, EngineState, FactsSource, Machine, Target, plan};
 pub use reference::{render_help, render_reference};
 pub use refusal::{Refusal, Rule};

@@ -10,13 +10,14 @@
 //! phase that uses them, large enough for all and filled if any of the jobs reads. Their
 //! [`trueio_model::FilePlan`]s say the same about preparation and removal in each job.
 //!
-//! Cannot see: whether a block device is mounted, held or carries a filesystem. Naming it in
-//! `overwrite_existing` is necessary here and not sufficient; who opens it must look.
+//! Cannot see: what changes after the facts were learnt. Who opens a block device for writing claims
+//! it with `O_EXCL`, so that what was mounted since then is found.
 
 mod files;
 mod job;
 mod values;
 
+use crate::in_use::InUse;
 use crate::refusal::{Refusal, Rule};
 use crate::toml::check_job_name;
 use files::Created;
@@ -34,11 +35,22 @@ pub enum Target {
     Unreadable(String),
 }
 
-/// Who knows what a path names. A closure `Fn(&str) -> Target` will do.
+/// Who knows what a path names. For plans that write no block device, a closure `Fn(&str) -> Target`
+/// will do.
 pub trait FactsSource {
     /// What `path` names. Asked once for each path of a plan, or for the directory of one that is
     /// missing. A dangling symbolic link is `Unreadable`: creating through it is nobody's wish.
     fn look(&self, path: &str) -> Target;
+
+    /// Who uses the file or block device at `path`, and what is on it. Asked of existing targets
+    /// that a job would write and may.
+    ///
+    /// # Errors
+    /// Why it could not be learnt. A block device is then not written.
+    fn in_use(&self, path: &str) -> Result<InUse, String> {
+        let _ = path;
+        Err("nobody looked".to_owned())
+    }
 }
 
 impl<F: Fn(&str) -> Target> FactsSource for F {

@@ -3,6 +3,7 @@
 //! A refusal is found while planning, before anything is touched. It names the job, the rule, why
 //! the rule says no, and what to do. [`Rule::name`] is for machines and stays as it is.
 
+use crate::in_use::{DeviceUse, Mark, UseKind, marks_in_words};
 use miette::Diagnostic;
 use std::fmt;
 use trueio_model::units::format_bytes;
@@ -169,6 +170,46 @@ pub enum Rule {
         /// The path.
         path: String,
     },
+    /// What would be written is mounted, swapped on, or otherwise used.
+    #[error("`{path}` is in use: {} (says {})", in_use.sentence(), in_use.source)]
+    TargetInUse {
+        /// The target.
+        path: String,
+        /// Who uses it, and how.
+        in_use: DeviceUse,
+    },
+    /// Nobody could say whether the device that would be written is free.
+    #[error("it is not known who uses `{path}`: {reason}")]
+    DeviceNotExamined {
+        /// The device.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// The device that would be written carries what was not named.
+    #[error(
+        "`{path}` carries {}{}", marks_in_words(marks),
+        if named.is_empty() { String::new() } else { format!(", and `overwrite_signature` names {}", quoted(named)) }
+    )]
+    SignatureNotNamed {
+        /// The device.
+        path: String,
+        /// Everything that was found on it.
+        marks: Vec<Mark>,
+        /// What `overwrite_signature` names.
+        named: Vec<String>,
+    },
+    /// `overwrite_signature` names what no target carries.
+    #[error(
+        "`overwrite_signature` names `{name}`, which no target of this job carries; found: {}",
+        if found.is_empty() { "nothing".to_owned() } else { quoted(found) }
+    )]
+    SignatureNotThere {
+        /// The name.
+        name: String,
+        /// The names of what was found.
+        found: Vec<String>,
+    },
     /// A name that the program would generate is taken.
     #[error("`{path}`, which the job would create, exists already")]
     GeneratedNameTaken {
@@ -309,6 +350,12 @@ pub enum Rule {
     },
 }
 
+/// `` `a`, `b` ``.
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
 impl Rule {
     /// The rule's name for machines.
     pub fn name(&self) -> &'static str {
@@ -328,6 +375,16 @@ impl Rule {
             Rule::ExistingTargetNotNamed { .. } => "existing_target_not_named",
             Rule::NamedForOverwriteNotUsed { .. } => "named_for_overwrite_not_used",
             Rule::NamedForOverwriteMissing { .. } => "named_for_overwrite_missing",
+            Rule::TargetInUse { in_use, .. } => match in_use.kind {
+                UseKind::Mounted => "target_mounted",
+                UseKind::Member => "target_member_of_filesystem",
+                UseKind::Swap => "target_is_swap",
+                UseKind::Stacked => "target_carries_device",
+                UseKind::Claimed => "target_claimed",
+            },
+            Rule::DeviceNotExamined { .. } => "device_not_examined",
+            Rule::SignatureNotNamed { .. } => "signature_not_named",
+            Rule::SignatureNotThere { .. } => "signature_not_there",
             Rule::GeneratedNameTaken { .. } => "generated_name_taken",
             Rule::WrongKindOfTarget { .. } => "wrong_kind_of_target",
             Rule::TargetUnreadable { .. } => "target_unreadable",
@@ -381,10 +438,29 @@ impl Rule {
                  without `filename` the job makes a file of its own"
             ),
             Rule::NamedForOverwriteNotUsed { targets, .. } => {
-                let targets: Vec<String> = targets.iter().map(|target| format!("`{target}`")).collect();
-                format!("spell it exactly as the target is: {}", targets.join(", "))
+                format!("spell it exactly as the target is: {}", quoted(targets))
             }
             Rule::NamedForOverwriteMissing { .. } => "correct the path; a new file needs no permission".into(),
+            Rule::TargetInUse { .. } => {
+                "free it first (unmount it, `swapoff`, stop what stands on it), or choose another target; no option \
+                 makes it writable"
+                    .into()
+            }
+            Rule::DeviceNotExamined { .. } => {
+                "a block device is written only if it is known to be free and bare: run as a user who may read it"
+                    .into()
+            }
+            Rule::SignatureNotNamed { marks, .. } => {
+                let names: Vec<&str> = marks.iter().map(|mark| mark.name.as_str()).collect();
+                let names = names.join(",");
+                format!(
+                    "what it holds would be lost; if that is meant, say `overwrite_signature = \"{names}\"` \
+                     (baseline: `--overwrite-signature {names}`)"
+                )
+            }
+            Rule::SignatureNotThere { .. } => {
+                "correct the name, or leave it out; a wrong name may mean the wrong device".into()
+            }
             Rule::GeneratedNameTaken { path } => {
                 format!("remove `{path}` if an earlier run left it there, or say `filename` or `directory`")
             }

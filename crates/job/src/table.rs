@@ -434,6 +434,19 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "overwrite_signature",
+        is_in_fio: false,
+        kind: ValueKind::Names,
+        unit: "names",
+        default: DefaultValue::Unset("a device that carries a signature is not written"),
+        summary: "The signatures on block devices that this job may destroy: filesystems, RAID, LVM, partition tables",
+        detail: "Each that is found must be named, as `blkid` and `wipefs` call it (`ext4`, `crypto_LUKS`, `gpt`, \
+                 `dos` …), and each that is named must be found: a wrong name may mean the wrong device. The device \
+                 is named in `overwrite_existing` besides. No name makes a mounted device writable.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
         name: "size",
         kind: ValueKind::Extent,
         unit: "bytes or percent",

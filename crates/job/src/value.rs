@@ -76,6 +76,8 @@ pub enum ValueKind {
     Paths,
     /// One path.
     Path,
+    /// Names, separated by commas.
+    Names,
     /// Processor numbers: `0,2,4-7`.
     Cpus,
     /// A 64-bit number, decimal or `0x…`.
@@ -116,6 +118,8 @@ pub enum Value {
     Distribution(Distribution),
     /// Paths, at least one.
     Paths(Vec<String>),
+    /// Names, at least one.
+    Names(Vec<String>),
     /// Processor numbers, at least one.
     Cpus(Vec<u32>),
     /// A modelled disk.
@@ -156,6 +160,7 @@ impl ValueKind {
             ValueKind::Distribution => "NAME[:NUMBER]",
             ValueKind::Paths => "PATH[:PATH…]",
             ValueKind::Path => "PATH",
+            ValueKind::Names => "NAME[,NAME…]",
             ValueKind::Cpus => "LIST",
             ValueKind::Seed => "NUMBER",
             ValueKind::Simulated => "MODEL",
@@ -188,6 +193,7 @@ impl ValueKind {
             }
             ValueKind::Paths => "paths, separated by colons (`\\:` is a colon within a path)".into(),
             ValueKind::Path => "a path".into(),
+            ValueKind::Names => "names, separated by commas, such as `gpt,ext4`".into(),
             ValueKind::Cpus => "processor numbers, such as `0,2,4-7`".into(),
             ValueKind::Seed => "a number of 64 bits, decimal or `0x…`".into(),
             ValueKind::Simulated => "a model, such as `service=100us,channels=4,stall=1s+500ms,fail=7`".into(),
@@ -224,7 +230,7 @@ impl ValueKind {
                 ValueKind::Choice(choices) => choices.iter().any(|c| c.aliases.contains(&"true")),
                 _ => false,
             },
-            Scalar::List => matches!(self, ValueKind::Paths | ValueKind::Cpus),
+            Scalar::List => matches!(self, ValueKind::Paths | ValueKind::Names | ValueKind::Cpus),
         }
     }
 
@@ -285,6 +291,7 @@ impl ValueKind {
             ValueKind::Distribution => read_distribution(text).map(Value::Distribution),
             ValueKind::Paths => read_paths(text).map(Value::Paths),
             ValueKind::Path => read_path(text).map(|path| Value::Paths(vec![path])),
+            ValueKind::Names => read_names(text).map(Value::Names),
             ValueKind::Cpus => read_cpus(text).map(Value::Cpus),
             ValueKind::Seed => {
                 let trimmed = text.trim();
@@ -316,6 +323,7 @@ impl ValueKind {
             (_, Value::Distribution(distribution)) => write_distribution(distribution),
             (ValueKind::Path, Value::Paths(paths)) => paths.concat(),
             (_, Value::Paths(paths)) => write_paths(paths),
+            (_, Value::Names(names)) => names.join(","),
             (_, Value::Cpus(cpus)) => cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
             (_, Value::Simulated(model)) => write_simulated(model),
         }
@@ -564,6 +572,20 @@ fn read_paths(text: &str) -> Result<Vec<String>, String> {
         }
     }
     Ok(paths)
+}
+
+/// A TOML list arrives with colons between its names.
+fn read_names(text: &str) -> Result<Vec<String>, String> {
+    let names: Vec<String> = text.split([',', ':']).map(|name| name.trim().to_owned()).collect();
+    for (index, name) in names.iter().enumerate() {
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+' | '.')) {
+            return Err(format!("`{text}` is not {}", ValueKind::Names.takes()));
+        }
+        if names[..index].contains(name) {
+            return Err(format!("`{name}` is named twice"));
+        }
+    }
+    Ok(names)
 }
 
 fn read_cpus(text: &str) -> Result<Vec<u32>, String> {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_job::{
-    EngineAvailability, EngineState, Machine, Refusal, Rule, TABLE, Target, explain, explain_refusal, parse_job_file,
-    plan,
+    DeviceUse, EngineAvailability, EngineState, FactsSource, InUse, Machine, Mark, Refusal, Rule, TABLE, Target,
+    UseKind, explain, explain_refusal, parse_job_file, plan,
 };
 use trueio_model::*;
 
@@ -53,7 +53,9 @@ fn look(path: &str) -> Target {
         "." | "/mnt" | "/mnt/dir" => present(facts(path, TargetKind::Directory, None)),
         "/mnt/old" | "/mnt/old2" => present(facts(path, TargetKind::File, Some(1 << 20))),
         "/mnt/empty" => present(facts(path, TargetKind::File, Some(0))),
-        "/dev/vdb" => present(facts(path, TargetKind::BlockDevice, Some(1 << 30))),
+        "/dev/vdb" | "/dev/vdc" | "/dev/vdd" | "/dev/vde" | "/dev/vdf" | "/dev/vdg" => {
+            present(facts(path, TargetKind::BlockDevice, Some(1 << 30)))
+        }
         "/dev/null" => present(facts(path, TargetKind::CharacterDevice, None)),
         "/tmp" | "/dev" | "/cdrom" => {
             let mut facts = facts(path, TargetKind::Directory, None);
@@ -75,6 +77,38 @@ fn look(path: &str) -> Target {
     }
 }
 
+/// [`look`], and who uses what: `/dev/vdb` is free and bare, `/dev/vdc` carries a partition table and
+/// a filesystem, `/dev/vdd` is mounted, `/dev/vde` cannot be examined; `/mnt/old` is free.
+struct Described;
+
+impl FactsSource for Described {
+    fn look(&self, path: &str) -> Target {
+        look(path)
+    }
+
+    fn in_use(&self, path: &str) -> Result<InUse, String> {
+        let mark = |name: &str, offset_bytes| Mark { name: name.into(), offset_bytes };
+        let is_mounted = DeviceUse {
+            kind: UseKind::Mounted,
+            device: "vdd1".into(),
+            by: "/srv".into(),
+            source: "/proc/1/mountinfo".into(),
+        };
+        match path {
+            "/dev/vdc" => Ok(InUse { marks: vec![mark("ext4", 1080), mark("dos", 510)], ..InUse::default() }),
+            "/dev/vdd" => Ok(InUse { uses: vec![is_mounted], marks: vec![mark("ext4", 1080)], ..InUse::default() }),
+            "/dev/vde" => Err("its content cannot be read".into()),
+            "/dev/vdg" => {
+                let of = "btrfs 1111".to_owned();
+                let member = DeviceUse { kind: UseKind::Member, device: "vdg".into(), by: of, source: "/sys".into() };
+                Ok(InUse { uses: vec![member], ..InUse::default() })
+            }
+            "/dev/vdf" => Ok(InUse { unseen: vec!["mounts of 3 processes".into()], ..InUse::default() }),
+            _ => Ok(InUse::default()),
+        }
+    }
+}
+
 fn spec(name: &str, options: &[(&str, &str)]) -> JobSpec {
     let mut spec = JobSpec::new(name);
     for (name, value) in options {
@@ -84,7 +118,7 @@ fn spec(name: &str, options: &[(&str, &str)]) -> JobSpec {
 }
 
 fn plan_one(options: &[(&str, &str)]) -> Result<JobPlan, Refusal> {
-    plan(&[spec("a", options)], &look, &machine()).map(|mut plan| plan.jobs.remove(0))
+    plan(&[spec("a", options)], &Described, &machine()).map(|mut plan| plan.jobs.remove(0))
 }
 
 fn refused(options: &[(&str, &str)]) -> Rule {
@@ -167,13 +201,14 @@ fn every_row_of_the_table_changes_the_plan() {
         ("continue_on_error", &[], "all"),
     ];
     let covered: BTreeSet<&str> = cases.iter().map(|case| case.0).collect();
-    for row in TABLE.iter().filter(|row| row.name != "overwrite_existing") {
+    let permissions = ["overwrite_existing", "overwrite_signature"];
+    for row in TABLE.iter().filter(|row| !permissions.contains(&row.name)) {
         assert!(covered.contains(row.name), "`{}` has no case here", row.name);
     }
     let planned = |options: &[(&str, &str)]| {
         let specs = [spec("first", &[("size", "1m")]), spec("b", options)];
         let mut plan =
-            plan(&specs, &look, &machine()).unwrap_or_else(|e| panic!("{options:?}: {}", explain_refusal(&e)));
+            plan(&specs, &Described, &machine()).unwrap_or_else(|e| panic!("{options:?}: {}", explain_refusal(&e)));
         let mut job = plan.jobs.remove(1);
         assert_eq!(job.values.len(), TABLE.len(), "every row has its value and origin");
         job.values.clear();
@@ -186,10 +221,13 @@ fn every_row_of_the_table_changes_the_plan() {
         options.push((name, value));
         assert_ne!(planned(&options), without, "`{name} = {value}` changes nothing");
     }
-    // The last row's effect is that there is a plan at all.
+    // Their effect is that there is a plan at all.
     let destroys = [("rw", "write"), ("filename", "/mnt/old")];
     assert_eq!(rule_name(&destroys), "existing_target_not_named");
     assert!(plan_one(&[destroys[0], destroys[1], ("overwrite_existing", "/mnt/old")]).is_ok());
+    let marked = [("rw", "write"), ("filename", "/dev/vdc"), ("overwrite_existing", "/dev/vdc")];
+    assert_eq!(rule_name(&marked), "signature_not_named");
+    assert!(plan_one(&[&marked[..], &[("overwrite_signature", "dos,ext4")]].concat()).is_ok());
 }
 
 #[test]
@@ -245,6 +283,73 @@ fn an_existing_file_is_read_as_it_is_and_never_removed() {
     assert_eq!((file.offset_bytes, file.size_bytes), (0, 1 << 20));
 }
 
+/// Goal: what is in use stays refused whatever is named, and each mark must be named exactly.
+/// Method: described devices; every pair of a device and a list of names.
+#[test]
+fn a_device_that_is_used_or_carries_what_was_not_named_is_refused() {
+    let with = |device: &str, names: &str| {
+        let mut options = vec![("rw", "write"), ("filename", device), ("overwrite_existing", device)];
+        options.extend((!names.is_empty()).then_some(("overwrite_signature", names)));
+        plan_one(&options).map_err(|refusal| refusal.rule.name())
+    };
+    for (device, names, expected) in [
+        ("/dev/vdb", "", None),
+        ("/dev/vdb", "ext4", Some("signature_not_there")),
+        ("/dev/vdc", "", Some("signature_not_named")),
+        ("/dev/vdc", "ext4", Some("signature_not_named")),
+        ("/dev/vdc", "xfs", Some("signature_not_named")),
+        ("/dev/vdc", "dos, ext4", None),
+        ("/dev/vdc", "dos,ext4,xfs", Some("signature_not_there")),
+        ("/dev/vdd", "", Some("target_mounted")),
+        ("/dev/vdd", "ext4", Some("target_mounted")),
+        ("/dev/vde", "", Some("device_not_examined")),
+        ("/dev/vdg", "", Some("target_member_of_filesystem")),
+        ("/dev/vdf", "", None),
+        ("/mnt/old", "", None),
+        ("/mnt/old", "ext4", Some("signature_not_there")),
+    ] {
+        assert_eq!(with(device, names).err(), expected, "{device} {names}");
+    }
+    // Two devices: a name that only one of them carries is there.
+    let both = "/dev/vdb:/dev/vdc";
+    assert_eq!(with(both, "dos,ext4").err(), None);
+    assert_eq!(with(both, "dos").err(), Some("signature_not_named"));
+}
+
+/// A closure knows no more than what exists, so it is no permission.
+#[test]
+fn a_device_of_which_nobody_said_who_uses_it_is_not_written() {
+    let write = spec("a", &[("rw", "write"), ("filename", "/dev/vdb"), ("overwrite_existing", "/dev/vdb")]);
+    let refusal = plan(&[write], &look, &machine()).expect_err("nobody looked");
+    assert_eq!(refusal.rule.name(), "device_not_examined");
+    let read = spec("a", &[("rw", "read"), ("filename", "/dev/vdd")]);
+    assert!(plan(&[read], &look, &machine()).is_ok(), "reading needs no permission");
+}
+
+#[test]
+fn what_could_not_be_seen_of_a_devices_users_stands_in_the_plan() {
+    let write = spec("a", &[("rw", "write"), ("filename", "/dev/vdf"), ("overwrite_existing", "/dev/vdf")]);
+    let plan = plan(&[write], &Described, &machine()).expect("a plan");
+    assert_eq!(plan.notes, ["job `a`: who uses `/dev/vdf` could not be seen altogether: mounts of 3 processes"]);
+    let read = spec("a", &[("rw", "read"), ("filename", "/dev/vdb"), ("overwrite_signature", "ext4")]);
+    let notes = trueio_job::plan(&[read], &Described, &machine()).expect("a plan").notes;
+    assert!(notes.iter().any(|note| note.contains("`overwrite_signature = ext4`") && note.contains("no effect")));
+}
+
+#[test]
+fn a_directory_that_holds_devices_is_no_place_for_files_whatever_it_is_made_of() {
+    let on_tmpfs = |path: &str| match look(path) {
+        Target::Present(mut facts) if path == "/dev" => {
+            facts.filesystem.as_mut().expect("a filesystem").kind = "tmpfs".into();
+            Target::Present(facts)
+        }
+        other => other,
+    };
+    let slip = spec("a", &[("rw", "write"), ("size", "1m"), ("filename", "/dev/sdzz")]);
+    let refusal = plan(&[slip], &on_tmpfs, &machine()).expect_err("refused");
+    assert_eq!(refusal.rule.name(), "cannot_create_here");
+}
+
 #[test]
 fn writing_or_trimming_what_exists_is_refused_unless_it_is_named_exactly() {
     for (rw, path) in [("write", "/mnt/old"), ("randrw", "/mnt/old"), ("trim", "/mnt/old"), ("randwrite", "/dev/vdb")] {
@@ -294,10 +399,10 @@ fn a_new_file_needs_a_size_a_directory_and_room() {
 #[test]
 fn room_is_counted_over_all_files_of_all_jobs_and_a_shared_file_once() {
     let six = [("size", "6g")];
-    let refusal = plan(&[spec("a", &six), spec("b", &six)], &look, &machine()).unwrap_err();
+    let refusal = plan(&[spec("a", &six), spec("b", &six)], &Described, &machine()).unwrap_err();
     assert_eq!(refusal.rule.name(), "size_beyond_free_space");
     let shared = [("size", "6g"), ("filename", "/mnt/new")];
-    assert!(plan(&[spec("a", &shared), spec("b", &shared)], &look, &machine()).is_ok());
+    assert!(plan(&[spec("a", &shared), spec("b", &shared)], &Described, &machine()).is_ok());
 }
 
 /// fio makes a regular file in memory of a mistyped device and measures that (rc 0).
@@ -322,6 +427,21 @@ fn an_existing_file_is_never_used_beyond_its_end() {
     assert_eq!(rule_name(&[("filename", "/mnt/empty")]), "block_beyond_size");
     let half = plan_one(&[old, ("size", "50%"), ("offset", "50%")]).unwrap();
     assert_eq!((half.files[0].offset_bytes, half.files[0].size_bytes), (512 << 10, 512 << 10));
+}
+
+#[test]
+fn a_target_whose_size_nobody_says_needs_one() {
+    let sizeless = |path: &str| match path {
+        "/dev/vdb" => Target::Present(Box::new(facts(path, TargetKind::BlockDevice, None))),
+        other => look(other),
+    };
+    let job = |options: &[(&str, &str)]| {
+        let all = [&[("rw", "read"), ("filename", "/dev/vdb")], options].concat();
+        plan(&[spec("a", &all)], &sizeless, &machine()).map_err(|refusal| refusal.rule.name())
+    };
+    assert_eq!(job(&[]).err(), Some("size_unknown"));
+    assert_eq!(job(&[("size", "50%")]).err(), Some("size_unknown"));
+    assert_eq!(job(&[("size", "1m"), ("offset", "0")]).err(), None);
 }
 
 #[test]
@@ -360,7 +480,7 @@ fn a_directory_stands_before_relative_names_and_contradicts_absolute_ones() {
 #[test]
 fn two_spellings_of_one_path_are_one_file() {
     let options = |path| [("size", "1m"), ("filename", path)];
-    let plan = plan(&[spec("a", &options("new")), spec("b", &options("./new"))], &look, &machine()).unwrap();
+    let plan = plan(&[spec("a", &options("new")), spec("b", &options("./new"))], &Described, &machine()).unwrap();
     assert_eq!(plan.jobs[1].files[0].path, "new");
     assert_eq!(rule_name(&options("new:./new")), "bad_value");
 }
@@ -369,7 +489,7 @@ fn two_spellings_of_one_path_are_one_file() {
 fn a_file_that_an_earlier_job_creates_can_be_read_by_a_later_one_without_saying_its_size_again() {
     let write = [("rw", "write"), ("size", "1m"), ("filename", "/mnt/new")];
     let read = [("rw", "randread"), ("filename", "/mnt/new"), ("stonewall", "1"), ("unlink", "0")];
-    let plan = plan(&[spec("w", &write), spec("r", &read)], &look, &machine()).unwrap();
+    let plan = plan(&[spec("w", &write), spec("r", &read)], &Described, &machine()).unwrap();
     assert_eq!(plan.jobs[1].files[0].size_bytes, 1 << 20);
     // Both say the same about the one file: filled, because one reads; kept, because one keeps it.
     for job in &plan.jobs {
@@ -394,7 +514,7 @@ fn a_path_is_looked_at_once_so_that_a_plan_rests_on_one_answer() {
 
 fn plan_with(engines: Vec<EngineState>, options: &[(&str, &str)]) -> Result<JobPlan, Refusal> {
     let machine = Machine { engines: EngineAvailability { engines }, ..machine() };
-    plan(&[spec("a", options)], &look, &machine).map(|mut plan| plan.jobs.remove(0))
+    plan(&[spec("a", options)], &Described, &machine).map(|mut plan| plan.jobs.remove(0))
 }
 
 #[test]
@@ -467,10 +587,10 @@ fn a_polled_submission_queue_needs_two_processors_a_worker() {
     assert!(plan_one(&polled("2")).is_ok());
     assert_eq!(refused(&polled("3")), Rule::TooFewProcessors { needed: 6, there: 4 });
     let jobs = [spec("a", &polled("2")), spec("b", &polled("1"))];
-    assert!(plan(&jobs, &look, &machine()).is_err(), "two jobs at the same time share the processors");
+    assert!(plan(&jobs, &Described, &machine()).is_err(), "two jobs at the same time share the processors");
     let mut jobs = jobs;
     jobs[1].set("stonewall", "true", Origin::Default);
-    assert!(plan(&jobs, &look, &machine()).is_ok(), "one after the other they do not");
+    assert!(plan(&jobs, &Described, &machine()).is_ok(), "one after the other they do not");
 }
 
 #[test]
@@ -501,7 +621,7 @@ fn a_block_that_direct_io_cannot_transfer_is_refused_if_required_and_buffered_al
     let odd = [("size", "1m"), ("bs", "1000")];
     let rule = refused(&[odd[0], odd[1], ("direct", "require")]);
     assert!(matches!(rule, Rule::Misaligned { value_bytes: 1000, alignment_bytes: 512, .. }), "{rule}");
-    let plan = plan(&[spec("a", &odd)], &look, &machine()).unwrap();
+    let plan = plan(&[spec("a", &odd)], &Described, &machine()).unwrap();
     assert_eq!(plan.jobs[0].direct, DirectPolicy::Off);
     assert!(plan.notes[0].contains("a block of 1000 is not a multiple of 512 bytes"), "{:?}", plan.notes);
     assert!(plan_one(&[odd[0], odd[1], ("direct", "off")]).is_ok());
@@ -586,7 +706,7 @@ fn nothing_to_transfer_is_refused() {
 fn the_same_job_has_the_same_seed_in_each_run_unless_told_otherwise() {
     let seeds = |options: &[(&str, &str)], entropy| {
         let machine = Machine { entropy, ..machine() };
-        let plan = plan(&[spec("a", options), spec("b", options)], &look, &machine).unwrap();
+        let plan = plan(&[spec("a", options), spec("b", options)], &Described, &machine).unwrap();
         [plan.jobs[0].seed, plan.jobs[1].seed]
     };
     let size = ("size", "1m");
@@ -600,7 +720,7 @@ fn the_same_job_has_the_same_seed_in_each_run_unless_told_otherwise() {
 fn jobs_run_together_until_a_stonewall() {
     let job = |name, stonewall| spec(name, &[("size", "1m"), ("stonewall", stonewall)]);
     let jobs = [job("a", "1"), job("b", "0"), job("c", "1"), job("d", "0")];
-    let plan = plan(&jobs, &look, &machine()).unwrap();
+    let plan = plan(&jobs, &Described, &machine()).unwrap();
     assert_eq!(plan.jobs.iter().map(|job| job.phase).collect::<Vec<_>>(), [0, 0, 1, 1]);
     assert!(plan.notes[0].contains("no job comes before it"), "{:?}", plan.notes);
 }
@@ -608,7 +728,7 @@ fn jobs_run_together_until_a_stonewall() {
 #[test]
 fn a_word_without_effect_gets_a_sentence() {
     let options = [("size", "1m"), ("rw", "read"), ("fsync", "1"), ("rwmixread", "70"), ("rate_process", "poisson")];
-    let notes = plan(&[spec("a", &options)], &look, &machine()).unwrap().notes;
+    let notes = plan(&[spec("a", &options)], &Described, &machine()).unwrap().notes;
     for word in ["fsync = 1", "rwmixread = 70", "rate_process = poisson"] {
         assert!(notes.iter().any(|note| note.contains(word) && note.contains("has no effect")), "{word}: {notes:?}");
     }
@@ -659,12 +779,12 @@ fn verify_is_refused_where_two_writes_of_a_block_may_be_in_flight_at_once() {
 #[test]
 fn a_job_that_mixes_reads_and_writes_verifies_only_blocks_that_have_headers_already() {
     let mixed = [("rw", "randrw"), ("verify", "crc32c"), ("filename", "/mnt/new"), ("size", "1m")];
-    let alone = plan(&[spec("m", &mixed)], &look, &machine()).unwrap_err();
+    let alone = plan(&[spec("m", &mixed)], &Described, &machine()).unwrap_err();
     assert_eq!(alone.rule.name(), "verify_impossible");
     let write = spec("w", &[("rw", "write"), mixed[1], mixed[2], mixed[3]]);
     let mut after = spec("m", &mixed);
     after.set("stonewall", "true", Origin::Default);
-    assert!(plan(&[write, after], &look, &machine()).is_ok());
+    assert!(plan(&[write, after], &Described, &machine()).is_ok());
 }
 
 #[test]
@@ -694,9 +814,9 @@ fn a_job_that_only_reads_verifies_what_was_written_before_it() {
     let new = ("filename", "/mnt/new");
     let write = spec("w", &[("rw", "write"), ("verify", "xxhash"), ("size", "1m"), new]);
     let after = spec("r", &read(&[new, ("stonewall", "1")]));
-    assert!(plan(&[write.clone(), after], &look, &machine()).is_ok());
+    assert!(plan(&[write.clone(), after], &Described, &machine()).is_ok());
     let beside = spec("r", &read(&[new]));
-    let refusal = plan(&[write, beside], &look, &machine()).unwrap_err();
+    let refusal = plan(&[write, beside], &Described, &machine()).unwrap_err();
     assert_eq!(refusal.rule.name(), "verify_impossible");
 }
 
@@ -704,22 +824,22 @@ fn a_job_that_only_reads_verifies_what_was_written_before_it() {
 
 #[test]
 fn documents_that_no_table_has_accepted_are_refused_and_not_believed() {
-    assert_eq!(plan(&[], &look, &machine()).unwrap_err().rule.name(), "no_jobs");
+    assert_eq!(plan(&[], &Described, &machine()).unwrap_err().rule.name(), "no_jobs");
     assert_eq!(rule_name(&[("iodpeth", "3")]), "unknown_option");
     assert_eq!(rule_name(&[("blocksize", "4k")]), "unknown_option");
     assert_eq!(rule_name(&[("iodepth", "many")]), "bad_value");
     for name in ["", "a/b", "../a", ".a", "a b"] {
-        let refusal = plan(&[spec(name, &[("size", "1m")])], &look, &machine()).unwrap_err();
+        let refusal = plan(&[spec(name, &[("size", "1m")])], &Described, &machine()).unwrap_err();
         assert_eq!(refusal.rule.name(), "job_name", "{name:?}");
     }
     let twice = [spec("a", &[("size", "1m")]), spec("a", &[("size", "1m")])];
-    assert_eq!(plan(&twice, &look, &machine()).unwrap_err().rule.name(), "job_name_twice");
+    assert_eq!(plan(&twice, &Described, &machine()).unwrap_err().rule.name(), "job_name_twice");
 }
 
 #[test]
 fn a_refusal_says_what_did_not_happen_why_by_which_rule_and_what_to_do() {
     let jobs = parse_job_file("job.toml", "[job.wipe]\nrw = \"write\"\nfilename = \"/dev/vdb\"\n").unwrap();
-    let refusal = plan(&jobs, &look, &machine()).unwrap_err();
+    let refusal = plan(&jobs, &Described, &machine()).unwrap_err();
     assert_eq!(
         explain_refusal(&refusal),
         "\
@@ -752,7 +872,7 @@ directory = \"/mnt/dir\"
 bs = \"1000\"
 ";
     let jobs = parse_job_file("job.toml", text).unwrap();
-    let plan = plan(&jobs, &look, &machine()).unwrap();
+    let plan = plan(&jobs, &Described, &machine()).unwrap();
     let expected = include_str!("explain.txt");
     let explained = explain(&plan);
     if std::env::var_os("TRUEIO_BLESS").is_some() {

@@ -12,10 +12,9 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use trueio_device::{HolderKind, System};
 use trueio_direct::{AlignedBuffer, DirectFile, Granted, OpenOptions, Policy};
 use trueio_engine::{RandomFill, TargetFile};
-use trueio_model::{DirectPolicy, FilePlan, JobPlan, OpKind, OpMix, Plan, Prepare, SyncMode};
+use trueio_model::{DirectPolicy, FilePlan, JobPlan, OpKind, OpMix, Prepare, SyncMode};
 
 /// Bytes written at once when a file is filled.
 const FILL_BYTES: usize = 4 << 20;
@@ -76,64 +75,9 @@ pub enum FileError {
         #[source]
         source: io::Error,
     },
-    /// A block device that something else uses would be written.
-    #[error("`{path}` is not written: {reason}")]
-    Held {
-        /// The device.
-        path: String,
-        /// Who uses it, and what to do.
-        reason: String,
-    },
     /// The run was asked to stop meanwhile.
     #[error("stopped while files were being prepared")]
     Stopped,
-}
-
-/// Refuses a plan that writes or trims a block device which is mounted, held, swapped on, or which
-/// carries a filesystem or another signature. To be called before anything is touched.
-///
-/// # Errors
-/// [`FileError::Held`] for the first such device.
-pub fn refuse_held_devices(plan: &Plan) -> Result<(), FileError> {
-    for job in plan.jobs.iter().filter(|job| job_writes(job) && job.engine.touches_files()) {
-        for file in &job.files {
-            let path = Path::new(&file.path);
-            if !std::fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device()) {
-                continue;
-            }
-            let held = |reason: String| FileError::Held { path: file.path.clone(), reason };
-            let holders = trueio_device::who_holds(&System::live(), path).map_err(|e| held(e.to_string()))?;
-            if let Some(holder) = holders.found.first() {
-                return Err(held(format!(
-                    "`{}` {} (says {}); free it first, or choose another device",
-                    holder.device,
-                    use_of(&holder.kind),
-                    holder.source
-                )));
-            }
-            // A device that nobody uses now may still be somebody's: what is written on it says so.
-            let found =
-                trueio_device::signatures(path).map_err(|e| held(format!("its content cannot be read: {e}")))?;
-            if let Some(signature) = found.first() {
-                return Err(held(format!(
-                    "it carries {} (at byte {}); if that may be destroyed, remove it first (`wipefs --all {}`)",
-                    signature.kind, signature.offset, file.path
-                )));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// How a device is used, to stand behind its name.
-fn use_of(kind: &HolderKind) -> String {
-    match kind {
-        HolderKind::Mounted { mount_point, .. } => format!("is mounted at `{mount_point}`"),
-        HolderKind::Member { of } => format!("is part of {of}"),
-        HolderKind::Swap => "is swap".to_owned(),
-        HolderKind::Stacked { by } => format!("carries `{by}`"),
-        HolderKind::Claimed => "is claimed by somebody (O_EXCL is refused)".to_owned(),
-    }
 }
 
 fn job_writes(job: &JobPlan) -> bool {

@@ -17,7 +17,7 @@ mod interrupt;
 mod merge;
 mod phase;
 
-pub use files::{FileError, refuse_held_devices};
+pub use files::FileError;
 pub use interrupt::{signal_received, watch_signals};
 
 use files::Prepared;

@@ -2,7 +2,7 @@
 //! asks for that.
 
 use super::rows::Said;
-use crate::machine::look;
+use crate::machine::Live;
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
@@ -46,7 +46,7 @@ impl Stage {
 
     /// Plans it.
     pub(super) fn plan(&self, spec: &JobSpec) -> Result<Plan, Said> {
-        trueio_job::plan(std::slice::from_ref(spec), &look, &self.machine)
+        trueio_job::plan(std::slice::from_ref(spec), &Live::asking(), &self.machine)
             .map_err(|refusal| Said::new("refused while planning", refusal.rule.name(), format!("{}.", refusal.rule)))
     }
 

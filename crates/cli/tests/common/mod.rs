@@ -26,8 +26,11 @@ pub(crate) fn lacks(need: &str) -> bool {
     true
 }
 
-/// Whether this machine has `root`, `loop` or `tmpfs`; otherwise why not.
+/// Whether this machine has `root`, `loop`, `tmpfs` or `strace`; otherwise why not.
 fn have(need: &str) -> Result<(), String> {
+    if need == "strace" {
+        return tool("strace", &["-o", "/dev/null", "true"]).map(drop);
+    }
     // SAFETY: a plain call without arguments.
     let is_root = unsafe { libc::geteuid() } == 0;
     if !is_root {
@@ -237,7 +240,7 @@ pub(crate) fn assert_every_io_is_recorded(record: &RunRecord) {
     }
 }
 
-fn tool(name: &str, arguments: &[&str]) -> Result<String, String> {
+pub(crate) fn tool(name: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(name).args(arguments).output().map_err(|e| format!("{name}: {e}"))?;
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -257,8 +260,19 @@ impl Loop {
     pub(crate) fn new(sandbox: &Sandbox, name: &str, bytes: u64) -> Self {
         let backing = sandbox.aside(name);
         fs::File::create(&backing).and_then(|f| f.set_len(bytes)).expect("a sparse file");
-        let device = tool("losetup", &["--find", "--show", backing.to_str().expect("UTF-8")]).expect("a loop device");
-        Self { device, backing }
+        Self::over(&backing, &[])
+    }
+
+    /// A loop device over a file or device that exists.
+    pub(crate) fn over(backing: &Path, options: &[&str]) -> Self {
+        let all = [&["--find", "--show"], options, &[backing.to_str().expect("UTF-8")]].concat();
+        let device = tool("losetup", &all).expect("a loop device");
+        Self { device, backing: backing.to_owned() }
+    }
+
+    /// What its backing file holds, as a number that changes with it.
+    pub(crate) fn content(&self) -> u64 {
+        hash(&fs::read(&self.backing).expect("content"))
     }
 
     pub(crate) fn make_ext4(&self) {
@@ -289,6 +303,13 @@ impl Mount {
 
     pub(crate) fn tmpfs(sandbox: &Sandbox, name: &str, size: &str) -> Self {
         Self::try_new("tmpfs", &format!("size={size}"), "none", &sandbox.path(name)).expect("a tmpfs")
+    }
+
+    pub(crate) fn bind(sandbox: &Sandbox, name: &str, source: &Path) -> Self {
+        let path = sandbox.path(name);
+        fs::create_dir_all(&path).expect("a mount point");
+        tool("mount", &["--bind", source.to_str().expect("UTF-8"), path.to_str().expect("UTF-8")]).expect("a mount");
+        Self { path }
     }
 
     pub(crate) fn ext4(sandbox: &Sandbox, name: &str, device: &str) -> Self {

@@ -2,7 +2,8 @@
 //!
 //! The rules that keep a user's data: what exists is used as it is, and written only if it is named
 //! in `overwrite_existing`; what the run creates has a name that is free when the plan is made (and
-//! again when it is created), and is removed afterwards unless the user wants it kept.
+//! again when it is created), and is removed afterwards unless the user wants it kept. What is in
+//! use, or carries the mark of a filesystem that was not named, is not written even if it is named.
 
 use super::values::Values;
 use super::{Planner, Target};
@@ -60,6 +61,7 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
     }
     check_overwrite_names(planner, values, usage, &paths)?;
     let mut files = Vec::with_capacity(paths.len());
+    let mut carried = Vec::new();
     for path in &paths {
         let file = if usage.touches_files {
             match planner.look(path) {
@@ -70,7 +72,9 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
                 Target::Present(_) if !is_named => {
                     return Err(values.refuse("directory", Rule::GeneratedNameTaken { path: path.clone() }));
                 }
-                Target::Present(facts) => existing_file(values, usage, path, *facts, paths.len())?,
+                Target::Present(facts) => {
+                    existing_file(planner, values, usage, path, *facts, paths.len(), &mut carried)?
+                }
                 Target::Missing => new_file(planner, values, usage, path, paths.len())?,
             }
         } else {
@@ -85,6 +89,16 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
             return Err(values.refuse("size", rule));
         }
         files.push(file);
+    }
+    if usage.touches_files && (usage.writes || usage.trims) {
+        let is_missing = |name: &&String| !carried.contains(*name);
+        if let Some(name) = values.names("overwrite_signature").iter().find(is_missing) {
+            let rule = Rule::SignatureNotThere { name: name.clone(), found: carried };
+            return Err(values.refuse("overwrite_signature", rule));
+        }
+    } else if values.is_said("overwrite_signature") {
+        let sentence = format!("{} has no effect: the job writes nothing", values.quote("overwrite_signature"));
+        planner.note(&values.job, &sentence);
     }
     derive_file_values(planner, values, usage, &files, is_named);
     Ok(files)
@@ -156,12 +170,47 @@ fn check_overwrite_names(planner: &mut Planner, values: &Values, usage: &Use, pa
     Ok(())
 }
 
+/// Refuses to write what is in use, or a device that carries a mark that was not named. The names
+/// of the marks are added to `carried`.
+fn check_in_use(
+    planner: &mut Planner,
+    values: &Values,
+    path: &str,
+    kind: TargetKind,
+    carried: &mut Vec<String>,
+) -> Result<(), Refusal> {
+    let is_device = kind == TargetKind::BlockDevice;
+    let refuse = |rule: Rule| Err(values.refuse("filename", rule));
+    let path = path.to_owned();
+    let found = match planner.facts.in_use(&path) {
+        Ok(found) => found,
+        Err(reason) if is_device => return refuse(Rule::DeviceNotExamined { path, reason }),
+        // Nobody mounts a file but through a loop device, and that it is one is a rare guess.
+        Err(_) => return Ok(()),
+    };
+    if let Some(in_use) = found.uses.into_iter().next() {
+        return refuse(Rule::TargetInUse { path, in_use });
+    }
+    for sentence in found.unseen {
+        planner.note(&values.job, &format!("who uses `{path}` could not be seen altogether: {sentence}"));
+    }
+    let named = values.names("overwrite_signature");
+    let is_named = found.marks.iter().all(|mark| named.contains(&mark.name));
+    carried.extend(found.marks.iter().map(|mark| mark.name.clone()));
+    if !is_named {
+        return refuse(Rule::SignatureNotNamed { path, marks: found.marks, named: named.to_vec() });
+    }
+    Ok(())
+}
+
 fn existing_file(
+    planner: &mut Planner,
     values: &Values,
     usage: &Use,
     path: &str,
     facts: TargetFacts,
     file_count: usize,
+    carried: &mut Vec<String>,
 ) -> Result<JobFile, Refusal> {
     let what = match facts.kind {
         TargetKind::File => "a file",
@@ -176,6 +225,9 @@ fn existing_file(
     if (usage.writes || usage.trims) && !may_destroy {
         let verb = if usage.trims { "trim" } else { "overwrite" };
         return Err(values.refuse("rw", Rule::ExistingTargetNotNamed { path: path.to_owned(), what, verb }));
+    }
+    if usage.writes || usage.trims {
+        check_in_use(planner, values, path, facts.kind, carried)?;
     }
     if usage.trims
         && let Some(filesystem) = &facts.filesystem
@@ -359,8 +411,11 @@ fn directory_facts(planner: &mut Planner, values: &Values, path: &str) -> Result
     }
     if let Some(filesystem) = &facts.filesystem {
         // `/dev/loop1p1`, mistyped, would become a file in memory, and its figures a disk's.
-        if ["devtmpfs", "proc", "sysfs"].contains(&filesystem.kind.as_str()) {
-            let reason = format!("{} is no place for files; is the device's name mistyped?", filesystem.kind);
+        // In a container `/dev` may be a tmpfs.
+        let is_dev = filesystem.mount_point == "/dev";
+        if is_dev || ["devtmpfs", "proc", "sysfs"].contains(&filesystem.kind.as_str()) {
+            let place = if is_dev { "/dev" } else { &filesystem.kind };
+            let reason = format!("{place} is no place for files; is the device's name mistyped?");
             return Err(refuse(reason));
         }
         if filesystem.options.split(',').any(|option| option.trim() == "ro") {

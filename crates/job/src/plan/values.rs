@@ -182,6 +182,14 @@ impl Values {
         }
     }
 
+    pub(super) fn names(&self, name: &str) -> &[String] {
+        match &self.item(name).value {
+            Some(Value::Names(names)) => names,
+            None => &[],
+            other => unreachable!("`{name}` is no list of names: {other:?}"),
+        }
+    }
+
     pub(super) fn cpus(&self, name: &str) -> Option<&[u32]> {
         match &self.item(name).value {
             Some(Value::Cpus(cpus)) => Some(cpus),

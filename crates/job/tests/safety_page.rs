@@ -1,0 +1,98 @@
+//! `docs/safety.md` says what the program does: each rule stands in it once, each test exists and
+//! speaks of its rule, each sentence is one that the program can say.
+//!
+//! Cannot see: whether a test shows what its row claims. Who changes a row reads the test.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates/").to_owned()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn page() -> String {
+    read(&crates().join("../docs/safety.md"))
+}
+
+/// The cells of the table rows that begin with `prefix`, without the space around them.
+fn rows(page: &str, prefix: &str) -> Vec<Vec<String>> {
+    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+    page.lines().filter(|line| line.starts_with(prefix)).map(cells).collect()
+}
+
+/// The rules' names and the variant each belongs to, from the source: `Rule::X { .. } => "x",`.
+/// A variant with names of its own for each kind is not followed; its names have their kind's.
+fn rules() -> Vec<(String, String)> {
+    let source = read(&crates().join("job/src/refusal.rs"));
+    let names = source.lines().filter_map(|line| {
+        let (variant, name) = line.trim().split_once(" => \"")?;
+        let name = name.strip_suffix("\",")?;
+        let variant = variant.split("::").nth(1)?.split([' ', '{']).next()?;
+        name.chars().all(|c| c.is_ascii_lowercase() || c == '_').then(|| (variant.to_owned(), name.to_owned()))
+    });
+    names.collect()
+}
+
+/// Asserts that `` `cli/safety::name` `` is a test, and returns the text of its file.
+fn test_source(cell: &str) -> String {
+    let name = cell.trim_matches('`');
+    let (file, function) = name.split_once("::").unwrap_or_else(|| panic!("`{name}` is not `crate/file::test`"));
+    let (krate, file) = file.split_once('/').expect(name);
+    let source = read(&crates().join(krate).join("tests").join(format!("{file}.rs")));
+    assert!(source.contains(&format!("fn {function}() {{")), "`{name}` does not exist");
+    source
+}
+
+#[test]
+fn every_rule_stands_on_the_page_once_and_no_other_does() {
+    let page = page();
+    let listed: Vec<String> = rows(&page, "| `").into_iter().map(|row| row[0].trim_matches('`').to_owned()).collect();
+    let rules = rules();
+    assert!(rules.len() >= 38, "the source was not understood: {rules:?}");
+    let names: BTreeSet<&String> = rules.iter().map(|(_, name)| name).collect();
+    assert_eq!(names.len(), rules.len(), "two rules of one name");
+    assert_eq!(listed.iter().collect::<BTreeSet<_>>(), names);
+    assert_eq!(listed.len(), names.len(), "a rule stands on the page twice");
+}
+
+#[test]
+fn every_test_of_a_rule_exists_and_its_file_speaks_of_the_rule() {
+    let rules = rules();
+    for row in rows(&page(), "| `") {
+        let [rule, refuses, reads, overridden, test] = &row[..] else { panic!("{row:?} has not five cells") };
+        assert!(![refuses, reads, overridden].iter().any(|cell| cell.is_empty()), "{row:?} has an empty cell");
+        let name = rule.trim_matches('`');
+        let (variant, _) = rules.iter().find(|(_, known)| known == name).expect(name);
+        let source = test_source(test);
+        assert!(source.contains(name) || source.contains(variant.as_str()), "{test} does not speak of `{name}`");
+    }
+}
+
+#[test]
+fn every_sentence_is_one_that_the_program_can_say_and_its_test_exists() {
+    let sources: String = fs::read_dir(crates().join("cli/src"))
+        .expect("the program's source")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .map(|path| read(&path))
+        .collect();
+    let page = page();
+    let said = rows(&page, "| \"");
+    assert!(said.len() >= 6);
+    for row in said {
+        let sentence = row[0].trim_matches('"');
+        assert!(sources.contains(sentence), "nobody says: {sentence}");
+        test_source(&row[2]);
+    }
+    let (_, faults) = page.split_once("## When things go wrong").expect("the section");
+    let faults: Vec<_> = rows(faults, "| ").into_iter().filter(|row| row.len() == 3 && row[2].contains("::")).collect();
+    assert!(faults.len() >= 5);
+    for row in faults {
+        test_source(&row[2]);
+    }
+}
