@@ -8,7 +8,8 @@ use crate::workspace::{command, has_program, is_root};
 use std::process::Stdio;
 
 /// A package, and the program by which it is recognised.
-const PACKAGES: [(&str, &str); 3] = [("xfsprogs", "mkfs.xfs"), ("btrfs-progs", "mkfs.btrfs"), ("valgrind", "valgrind")];
+const PACKAGES: [(&str, &str); 4] =
+    [("xfsprogs", "mkfs.xfs"), ("btrfs-progs", "mkfs.btrfs"), ("valgrind", "valgrind"), ("strace", "strace")];
 
 /// Installs what is missing; the error names what is missing still and why.
 pub(crate) fn install_packages() -> Result<String, String> {
@@ -71,7 +72,18 @@ pub(crate) fn needs() -> Vec<(&'static str, Option<String>)> {
         ("xfs", filesystem("xfs")),
         ("btrfs", filesystem("btrfs")),
         ("io_uring", io_uring_refusal()),
+        ("strace", strace_refusal()),
     ]
+}
+
+/// A container may have strace and not let it trace.
+fn strace_refusal() -> Option<String> {
+    if !has_program("strace") {
+        return Some("no strace".into());
+    }
+    let mut strace = command("strace");
+    strace.args(["-o", "/dev/null", "true"]).stdout(Stdio::null()).stderr(Stdio::null());
+    (!strace.status().is_ok_and(|status| status.success())).then(|| "strace may not trace here".to_owned())
 }
 
 fn kernel_has_filesystem(name: &str) -> bool {
