@@ -8,6 +8,7 @@ mod bench;
 mod ci;
 mod gate;
 mod layers;
+mod node;
 mod process;
 mod setup;
 mod workspace;
@@ -21,6 +22,7 @@ cargo xtask ci [quick|test|all]     every check, as CI runs it (default: all)
     test    quick, and all tests
     all     test, and release build, docs, generated pages, cross-checks, gates, fuzz targets
 cargo xtask gate                    user instructions an I/O (callgrind) and memory, against their bars
+cargo xtask node                    bindings/node: build, fetch what the tests need, test
 cargo xtask layers                  the crate table of ARCHITECTURE.md against what the crates use
 cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by side
     --reps N          pairs of runs a case (default 7)
@@ -48,6 +50,7 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["ci"] => ci::run(ci::Extent::All),
         ["ci", extent] => ci::run(extent.parse()?),
         ["gate"] => gate::run(),
+        ["node"] => Ok(ci::print_alone(node::tests(false, &[]))),
         ["layers"] => layers::run(),
         ["bench", "engine", rest @ ..] => bench::run(rest),
         [] | ["help" | "--help" | "-h"] => {
