@@ -5,11 +5,11 @@
 //! and the sums: each test counts as one, and so does each step that is not a test run.
 
 use crate::workspace::{self, cargo, command, has_program};
-use crate::{gate, layers, node, setup};
+use crate::{gate, lab, layers, setup};
 use anyhow::{Result, bail};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -98,9 +98,9 @@ impl std::fmt::Display for Outcome {
 /// Tests that passed, failed, were skipped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    pub(crate) passed: u64,
-    pub(crate) failed: u64,
-    pub(crate) skipped: u64,
+    passed: u64,
+    failed: u64,
+    skipped: u64,
 }
 
 /// A step that was run.
@@ -178,8 +178,13 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
             .filter(|(_, why_not)| is_ci && why_not.is_none())
             .map(|(name, _)| name)
             .collect();
-        report.counted_step("tests", || tests(&[], &required));
-        report.counted_step("tests of bindings/node", || node::tests(is_ci, &required));
+        // The lab has a step of its own.
+        report.counted_step("tests", || tests(&["--exclude", "trueio-lab"], &required));
+        if extent == Extent::Test {
+            let mut unit_tests = cargo();
+            unit_tests.args(["test", "--package", "trueio-lab", "--lib", "--bins"]);
+            report.counted_step("unit tests of the lab", || counted(&mut unit_tests));
+        }
     }
     if extent == Extent::All {
         whole(&mut report);
@@ -189,8 +194,23 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
     Ok(sums.failed == 0)
 }
 
+/// The cases of the lab, all or those whose name contains `case`; `false` if one failed or there can
+/// be no machine here.
+pub(crate) fn run_lab(case: Option<&str>) -> Result<bool> {
+    let mut report = Report { is_ci: true, steps: Vec::new() };
+    report.counted_step("lab", || lab::run(case, true));
+    let (text, sums) = report.closing();
+    println!("{text}");
+    if sums.passed + sums.failed == 0 {
+        bail!("no case of the lab has `{}` in its name", case.unwrap_or_default());
+    }
+    Ok(sums.failed == 0)
+}
+
 /// The steps that only the whole has.
 fn whole(report: &mut Report) {
+    let is_ci = report.is_ci;
+    report.counted_step("lab", || lab::run(None, is_ci));
     report.step("release build", || of(cargo().args(["build", "--release", "--package", "trueio-cli"])));
     let program = workspace::target_dir().map(|target| target.join("release/trueio"));
     report.step("documentation", || {
@@ -210,12 +230,6 @@ fn whole(report: &mut Report) {
     report.step("gate: instructions", || with_program(&program, gate::instructions));
     report.step("gate: memory", || with_program(&program, gate::memory));
     report.step("fuzz targets", fuzz_targets);
-}
-
-/// Says how a step ended that was asked for alone; `false` if badly.
-pub(crate) fn print_alone((outcome, _): (Outcome, Option<Counts>)) -> bool {
-    println!("{outcome}");
-    !matches!(outcome, Outcome::Failed(_))
 }
 
 fn with_program(program: &Result<PathBuf>, check: fn(&Path) -> Outcome) -> Outcome {
@@ -278,7 +292,7 @@ fn tests_under_wine() -> (Outcome, Option<Counts>) {
 }
 
 /// Runs a `cargo test` and counts.
-fn counted(test: &mut Command) -> (Outcome, Option<Counts>) {
+pub(crate) fn counted(test: &mut Command) -> (Outcome, Option<Counts>) {
     // So that a skipped test's reason is heard although it passes.
     test.args(["--", "--show-output"]);
     let mut child = match test.stdin(Stdio::null()).stdout(Stdio::piped()).spawn() {
@@ -296,11 +310,7 @@ fn counted(test: &mut Command) -> (Outcome, Option<Counts>) {
             }
         }
     }
-    ended(child, listener.counts)
-}
-
-/// Waits for a test run whose tests have been counted.
-pub(crate) fn ended(mut child: Child, counts: Counts) -> (Outcome, Option<Counts>) {
+    let counts = listener.counts;
     let words = format!("{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
     let outcome = match child.wait() {
         Ok(status) if status.success() && counts.failed == 0 => Outcome::Passed(words),

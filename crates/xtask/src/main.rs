@@ -7,8 +7,8 @@
 mod bench;
 mod ci;
 mod gate;
+mod lab;
 mod layers;
-mod node;
 mod process;
 mod setup;
 mod workspace;
@@ -20,9 +20,10 @@ const USAGE: &str = "\
 cargo xtask ci [quick|test|all]     every check, as CI runs it (default: all)
     quick   format, layers, clippy, unit tests
     test    quick, and all tests
-    all     test, and release build, docs, generated pages, cross-checks, gates, fuzz targets
+    all     test, and the lab, release build, docs, generated pages, cross-checks, gates, fuzz targets
 cargo xtask gate                    user instructions an I/O (callgrind) and memory, against their bars
-cargo xtask node                    bindings/node: build, fetch what the tests need, test
+cargo xtask lab [CASE]              virtual machines with real kernels and disks (docs/lab.md); only
+                                    the cases whose name contains CASE
 cargo xtask layers                  the crate table of ARCHITECTURE.md against what the crates use
 cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by side
     --reps N          pairs of runs a case (default 7)
@@ -50,7 +51,8 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["ci"] => ci::run(ci::Extent::All),
         ["ci", extent] => ci::run(extent.parse()?),
         ["gate"] => gate::run(),
-        ["node"] => Ok(ci::print_alone(node::tests(false, &[]))),
+        ["lab"] => ci::run_lab(None),
+        ["lab", case] => ci::run_lab(Some(case)),
         ["layers"] => layers::run(),
         ["bench", "engine", rest @ ..] => bench::run(rest),
         [] | ["help" | "--help" | "-h"] => {

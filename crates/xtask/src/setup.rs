@@ -8,19 +8,18 @@ use crate::workspace::{command, has_program, is_root};
 use std::process::Stdio;
 
 /// A package, and the program by which it is recognised.
-const PACKAGES: &[(&str, &str)] = &[
-    ("xfsprogs", "mkfs.xfs"),
-    ("btrfs-progs", "mkfs.btrfs"),
-    ("valgrind", "valgrind"),
-    ("strace", "strace"),
-    ("nodejs", "node"),
-    ("npm", "npm"),
-];
+const PACKAGES: [(&str, &str); 4] =
+    [("xfsprogs", "mkfs.xfs"), ("btrfs-progs", "mkfs.btrfs"), ("valgrind", "valgrind"), ("strace", "strace")];
+
+/// Installs what the tests use.
+pub(crate) fn install_packages() -> Result<String, String> {
+    install(&PACKAGES)
+}
 
 /// Installs what is missing; the error names what is missing still and why.
-pub(crate) fn install_packages() -> Result<String, String> {
+pub(crate) fn install(packages: &[(&'static str, &str)]) -> Result<String, String> {
     let missing = || -> Vec<&str> {
-        PACKAGES.iter().filter(|(_, program)| !has_program(program)).map(|(package, _)| *package).collect()
+        packages.iter().filter(|(_, program)| !has_program(program)).map(|(package, _)| *package).collect()
     };
     let wanted = missing();
     if wanted.is_empty() {

@@ -1,0 +1,268 @@
+//! The disks of a machine, in the words of a test, and QEMU's words for them.
+//!
+//! A disk has a name; its serial number is that name in capitals unless the test says otherwise,
+//! and by it a test finds the device inside ([`crate::Machine::device`]).
+
+use crate::sim::{Behaviour, Identity, Medium, Offers, SimulatedDisk, Speed, UsbIdentity};
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::path::Path;
+
+/// How a disk is attached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Attachment {
+    Nvme,
+    VirtioBlk,
+    Scsi {
+        has_dpofua: bool,
+    },
+    /// QEMU's own USB disks, each of one transport.
+    QemuUsb {
+        is_uas: bool,
+    },
+    /// Ours, with any transport.
+    SimulatedUsb(UsbIdentity),
+}
+
+/// A disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disk {
+    pub(crate) name: String,
+    attachment: Attachment,
+    serial: String,
+    size_bytes: u64,
+    logical_bytes: u32,
+    physical_bytes: u32,
+    has_write_cache: bool,
+    rotation_rate: u16,
+    /// Ours; `None`: a file that QEMU reads and writes.
+    behaviour: Option<Behaviour>,
+}
+
+/// A disk that QEMU can be given.
+pub(crate) struct Attached {
+    pub(crate) arguments: Vec<String>,
+    pub(crate) simulated: Option<SimulatedDisk>,
+}
+
+impl Disk {
+    fn new(name: &str, attachment: Attachment) -> Self {
+        Self {
+            name: name.to_owned(),
+            attachment,
+            serial: name.to_uppercase(),
+            size_bytes: 64 << 20,
+            logical_bytes: 512,
+            physical_bytes: 512,
+            has_write_cache: true,
+            rotation_rate: 1,
+            behaviour: None,
+        }
+    }
+
+    /// A namespace of an NVMe controller.
+    pub fn nvme(name: &str) -> Self {
+        Self::new(name, Attachment::Nvme)
+    }
+
+    /// A virtio block device.
+    pub fn virtio(name: &str) -> Self {
+        Self::new(name, Attachment::VirtioBlk)
+    }
+
+    /// A SCSI disk behind virtio.
+    pub fn scsi(name: &str) -> Self {
+        Self::new(name, Attachment::Scsi { has_dpofua: false })
+    }
+
+    /// A simulated USB disk that offers both transports.
+    pub fn usb(name: &str) -> Self {
+        let mut disk = Self::new(name, Attachment::SimulatedUsb(UsbIdentity::default()));
+        disk.physical_bytes = 4096;
+        disk.behaviour = Some(Behaviour::default());
+        disk
+    }
+
+    /// QEMU's USB disk that knows only the bulk-only transport.
+    pub fn qemu_bot(name: &str) -> Self {
+        Self::new(name, Attachment::QemuUsb { is_uas: false })
+    }
+
+    /// QEMU's USB disk that knows only UAS.
+    pub fn qemu_uas(name: &str) -> Self {
+        Self::new(name, Attachment::QemuUsb { is_uas: true })
+    }
+
+    /// The size in MiB; 64 by itself.
+    pub fn mib(mut self, mib: u64) -> Self {
+        self.size_bytes = mib << 20;
+        self
+    }
+
+    /// Logical and physical sector, in bytes.
+    pub fn sectors(mut self, logical_bytes: u32, physical_bytes: u32) -> Self {
+        (self.logical_bytes, self.physical_bytes) = (logical_bytes, physical_bytes);
+        self
+    }
+
+    /// The serial number.
+    pub fn serial(mut self, serial: &str) -> Self {
+        self.serial = serial.to_owned();
+        self
+    }
+
+    /// Revolutions a minute; one, which it is by itself, means that nothing rotates.
+    pub fn rotating(mut self, rate: u16) -> Self {
+        self.rotation_rate = rate;
+        self
+    }
+
+    /// Without a volatile write cache.
+    pub fn write_through(mut self) -> Self {
+        self.has_write_cache = false;
+        if let Some(behaviour) = &mut self.behaviour {
+            behaviour.cache_blocks = 0;
+        }
+        self
+    }
+
+    /// With FUA writes (a SCSI disk of QEMU has none by itself).
+    pub fn with_fua(mut self) -> Self {
+        if let Attachment::Scsi { has_dpofua } = &mut self.attachment {
+            *has_dpofua = true;
+        }
+        self
+    }
+
+    /// Behind it stands a simulated medium with this behaviour. A USB disk of ours has one already.
+    pub fn behaving(mut self, behaviour: Behaviour) -> Self {
+        self.has_write_cache = behaviour.cache_blocks > 0;
+        self.behaviour = Some(behaviour);
+        self
+    }
+
+    /// Changes what a simulated USB disk says of itself.
+    ///
+    /// # Panics
+    /// If this is another disk.
+    pub fn saying(mut self, change: impl FnOnce(&mut UsbIdentity)) -> Self {
+        let Attachment::SimulatedUsb(identity) = &mut self.attachment else {
+            panic!("`{}` is no simulated USB disk", self.name);
+        };
+        change(identity);
+        self
+    }
+
+    /// A simulated USB disk with only these transports.
+    pub fn offering(self, offers: Offers) -> Self {
+        self.saying(|usb| usb.offers = offers)
+    }
+
+    /// A simulated USB disk on a link of this speed.
+    pub fn at(self, speed: Speed) -> Self {
+        self.saying(|usb| usb.speed = speed)
+    }
+
+    /// A simulated USB disk with these numbers.
+    pub fn ids(self, vendor_id: u16, product_id: u16) -> Self {
+        self.saying(|usb| (usb.vendor_id, usb.product_id) = (vendor_id, product_id))
+    }
+
+    /// Makes what stands behind the disk, in `folder`.
+    pub(crate) fn attach(&self, folder: &Path) -> Result<Attached> {
+        let name = &self.name;
+        let identity = Identity {
+            serial: self.serial.clone(),
+            physical_exponent: (self.physical_bytes / self.logical_bytes).trailing_zeros() as u8,
+            rotation_rate: self.rotation_rate,
+            ..Identity::default()
+        };
+        let medium = |behaviour: &Behaviour, block_bytes: u32| {
+            Medium::new(block_bytes as usize, self.size_bytes / u64::from(block_bytes), behaviour.clone())
+        };
+        let socket = folder.join(format!("{name}.disk"));
+        if let (Attachment::SimulatedUsb(usb), Some(behaviour)) = (&self.attachment, &self.behaviour) {
+            let usb = UsbIdentity { serial: self.serial.clone(), ..usb.clone() };
+            let disk = SimulatedDisk::usb(&socket, usb, identity, medium(behaviour, self.logical_bytes))?;
+            let arguments = words([
+                "-chardev",
+                &format!("socket,id={name}-line,path={}", socket.display()),
+                "-device",
+                &format!("usb-redir,id={name},chardev={name}-line,bus=usb.0"),
+            ]);
+            return Ok(Attached { arguments, simulated: Some(disk) });
+        }
+        let (drive, simulated) = match &self.behaviour {
+            Some(behaviour) => {
+                let disk = SimulatedDisk::nbd(&socket, medium(behaviour, 512))?;
+                (format!("driver=nbd,server.type=unix,server.path={}", socket.display()), Some(disk))
+            }
+            None => {
+                let file = folder.join(format!("{name}.img"));
+                File::create(&file)?.set_len(self.size_bytes).with_context(|| format!("`{}`", file.display()))?;
+                (format!("format=raw,file={}", file.display()), None)
+            }
+        };
+        let arguments =
+            words(["-drive", &format!("if=none,id={name}-drive,cache=writeback,rerror=report,werror=report,{drive}")]);
+        Ok(Attached { arguments: [arguments, self.device_arguments()].concat(), simulated })
+    }
+
+    fn device_arguments(&self) -> Vec<String> {
+        let Self { name, serial, logical_bytes, physical_bytes, rotation_rate, .. } = self;
+        let drive = format!("drive={name}-drive");
+        let sectors = format!("logical_block_size={logical_bytes},physical_block_size={physical_bytes}");
+        let cache = format!("write-cache={}", if self.has_write_cache { "on" } else { "off" });
+        let scsi = format!("{drive},serial={serial},{sectors},{cache},rotation_rate={rotation_rate}");
+        match &self.attachment {
+            // QEMU's NVMe has one cache for all.
+            Attachment::Nvme => {
+                words(["-device", &format!("nvme,id={name},{drive},serial={serial},{sectors},{cache}")])
+            }
+            Attachment::VirtioBlk => {
+                words(["-device", &format!("virtio-blk-pci,id={name},{drive},serial={serial},{sectors},{cache}")])
+            }
+            Attachment::Scsi { has_dpofua } => {
+                let fua = if *has_dpofua { "on" } else { "off" };
+                words(["-device", &format!("scsi-hd,id={name},bus=scsi.0,{scsi},dpofua={fua}")])
+            }
+            Attachment::QemuUsb { is_uas } => {
+                let (kind, place) = if *is_uas { ("usb-uas", ",scsi-id=0,lun=0") } else { ("usb-bot", "") };
+                let bridge = format!("{kind},id={name}-bridge,bus=usb.0");
+                words(["-device", &bridge, "-device", &format!("scsi-hd,id={name},bus={name}-bridge.0{place},{scsi}")])
+            }
+            Attachment::SimulatedUsb(_) => Vec::new(),
+        }
+    }
+
+    /// The modules that a Linux needs to see it.
+    pub(crate) fn modules(&self) -> &'static [&'static str] {
+        match self.attachment {
+            Attachment::Nvme => &["nvme"],
+            Attachment::VirtioBlk => &["virtio_blk"],
+            Attachment::Scsi { .. } => &["virtio_scsi", "sd_mod"],
+            Attachment::QemuUsb { .. } | Attachment::SimulatedUsb(_) => &["xhci-pci", "usb-storage", "uas", "sd_mod"],
+        }
+    }
+
+    pub(crate) fn is_usb(&self) -> bool {
+        matches!(self.attachment, Attachment::QemuUsb { .. } | Attachment::SimulatedUsb(_))
+    }
+
+    /// True if it hangs on QEMU's `usb-redir`.
+    pub(crate) fn is_redirected(&self) -> bool {
+        matches!(self.attachment, Attachment::SimulatedUsb(_))
+    }
+
+    pub(crate) fn is_scsi(&self) -> bool {
+        matches!(self.attachment, Attachment::Scsi { .. })
+    }
+
+    pub(crate) fn serial_number(&self) -> &str {
+        &self.serial
+    }
+}
+
+pub(crate) fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).to_vec()
+}

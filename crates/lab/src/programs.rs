@@ -1,0 +1,160 @@
+//! The programs that run inside the machines: ours, built for musl, and tools of Debian's packages
+//! with the shared libraries that they ask for.
+//!
+//! Ours are built by the cargo that runs the tests, in the profile `lab`, so what is tested is what
+//! stands in the working tree. cargo does nothing if they are up to date.
+
+use crate::cpio::Archive;
+use crate::packages::{Packages, output};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// For which machine our programs are built: statically linked, so they run on any Linux.
+pub(crate) const TARGET: &str = "x86_64-unknown-linux-musl";
+
+/// The root of the repository.
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the lab lives in crates/lab")
+}
+
+/// The directory that cargo builds into: `CARGO_TARGET_DIR`, otherwise `target` of the repository.
+pub(crate) fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
+}
+
+/// What this machine lacks to build them.
+pub(crate) fn lacking() -> Option<String> {
+    // SQLite is C, and its objects must be musl's.
+    if !has_program("musl-gcc") {
+        return Some("no musl-gcc (package musl-tools)".into());
+    }
+    let sysroot = output(Command::new("rustc").current_dir(repository()).args(["--print", "sysroot"]));
+    let has_target = sysroot.is_ok_and(|path| Path::new(path.trim()).join("lib/rustlib").join(TARGET).is_dir());
+    (!has_target).then(|| format!("no standard library for {TARGET} (`rustup target add {TARGET}`)"))
+}
+
+/// True if `name` is a program in PATH or an administrator's folder.
+pub(crate) fn has_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
+    folders.into_iter().any(|folder| folder.join(name).is_file())
+}
+
+/// Builds the agent and the program, and says in which folder they are.
+///
+/// # Errors
+/// If the build fails; the compiler has said why on standard error.
+pub(crate) fn build() -> Result<PathBuf> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(repository());
+    for (name, _) in std::env::vars_os() {
+        // What `cargo test` set for this process is not meant for another cargo's build scripts.
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") || text.starts_with("CARGO_BIN_") {
+            cargo.env_remove(name);
+        }
+    }
+    cargo.args(["build", "--quiet", "--profile", "lab", "--target", TARGET]);
+    cargo.args(["--package", "trueio-cli", "--package", "trueio-lab", "--bins"]);
+    let status = cargo.status().context("cargo cannot be started")?;
+    if !status.success() {
+        bail!("the programs for the machines were not built: {status}");
+    }
+    Ok(target_dir().join(TARGET).join("lab"))
+}
+
+/// A tool: the package that holds it and its path there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tool {
+    package: &'static str,
+    path: &'static str,
+    /// Packages with libraries that a usual machine does not have.
+    libraries: &'static [&'static str],
+}
+
+impl Tool {
+    /// busybox's shell and small tools. Every machine has it.
+    pub const BUSYBOX: Tool = Tool { package: "busybox-static", path: "bin/busybox", libraries: &[] };
+    /// The device mapper: linear, error, delay, flakey, crypt …
+    pub const DMSETUP: Tool = Tool { package: "dmsetup", path: "sbin/dmsetup", libraries: &["libdevmapper1.02.1"] };
+    /// Software RAID.
+    pub const MDADM: Tool = Tool { package: "mdadm", path: "sbin/mdadm", libraries: &[] };
+    /// Logical volumes.
+    pub const LVM: Tool = Tool {
+        package: "lvm2",
+        path: "sbin/lvm",
+        libraries: &["libdevmapper1.02.1", "libdevmapper-event1.02.1", "libaio1", "libedit2", "libbsd0"],
+    };
+    /// Makes ext4; busybox knows ext2 only.
+    pub const MKFS_EXT4: Tool = Tool { package: "e2fsprogs", path: "sbin/mke2fs", libraries: &[] };
+    /// Partition tables; busybox's fdisk asks a person.
+    pub const SFDISK: Tool = Tool { package: "fdisk", path: "sbin/sfdisk", libraries: &["libfdisk1"] };
+
+    /// Puts it and its libraries into the archive, below `/sbin` and the libraries' own paths.
+    pub(crate) fn put(&self, packages: &Packages, archive: &mut Archive) -> Result<()> {
+        let folder = packages.get(self.package)?;
+        let program = folder.join(self.path);
+        let name = self.path.rsplit('/').next().unwrap_or(self.path);
+        let folder_inside = if *self == Tool::BUSYBOX { "bin" } else { "sbin" };
+        put_file(archive, &format!("{folder_inside}/{name}"), &program)?;
+        for (name, path) in self.libraries_of(packages, &program)? {
+            put_file(archive, &name, &path)?;
+        }
+        Ok(())
+    }
+
+    /// Path inside → file outside. ldd(1) starts the loader, which says what it would load.
+    fn libraries_of(&self, packages: &Packages, program: &Path) -> Result<Vec<(String, PathBuf)>> {
+        let mut folders = Vec::new();
+        for package in self.libraries {
+            let root = packages.get(package)?;
+            folders.extend(["lib", "usr/lib"].map(|lib| root.join(lib).join("x86_64-linux-gnu")));
+        }
+        let path = std::env::join_paths(&folders)?;
+        let text = Command::new("ldd").arg(program).env("LD_LIBRARY_PATH", path).output().context("ldd")?;
+        // A static program has none, and ldd fails.
+        parse_ldd(&String::from_utf8_lossy(&text.stdout))
+            .with_context(|| format!("`{}` of the package {}", self.path, self.package))
+    }
+}
+
+fn put_file(archive: &mut Archive, name: &str, path: &Path) -> Result<()> {
+    let content = fs::read(path).with_context(|| format!("`{}`", path.display()))?;
+    archive.file(name, 0o755, &content);
+    Ok(())
+}
+
+/// Lines `NAME => PATH (ADDRESS)` and `PATH (ADDRESS)`; the latter is the loader, whose path stays.
+fn parse_ldd(text: &str) -> Result<Vec<(String, PathBuf)>> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [name, "=>", "not", "found"] => bail!("it needs the library {name}, which is not here"),
+            [name, "=>", path, _] => {
+                found.push((format!("lib/x86_64-linux-gnu/{name}"), PathBuf::from(path)));
+            }
+            [path, _] if path.starts_with('/') => found.push((path.to_owned(), PathBuf::from(path))),
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_that_is_not_found_is_named() {
+        let text = "\tlinux-vdso.so.1 (0x1)\n\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x2)\n\
+            \t/lib64/ld-linux-x86-64.so.2 (0x3)\n";
+        let names: Vec<String> = parse_ldd(text).unwrap().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"]);
+        assert!(parse_ldd("\tstatically linked\n").unwrap().is_empty());
+        let error = parse_ldd("\tlibaio.so.1 => not found\n").unwrap_err().to_string();
+        assert!(error.contains("libaio.so.1"), "{error}");
+    }
+}

@@ -1,0 +1,262 @@
+//! USB Attached SCSI: many commands at once, each known by a tag.
+//!
+//! At super speed each tag has streams of its own, and the device fills whichever the host has
+//! offered. At high speed there are no streams: the device says READ READY or WRITE READY for one
+//! command after the other, and its data follow.
+//!
+//! Source: "USB Attached SCSI Protocol" (UASP) revision 1.0; information units as Linux's
+//! `include/linux/usb/uas.h` has them.
+//!
+//! Cannot do: task attributes, task management beyond forgetting a task, lengths over 16 bytes of
+//! command.
+
+use super::descriptors::{UAS_COMMAND, UAS_IN, UAS_STATUS};
+use super::medium::Medium;
+use super::pipes::Pipes;
+use super::scsi::{Direction, Identity, Outcome, direction, execute, takes_time};
+use super::timing::Timing;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+const COMMAND_UNIT: u8 = 1;
+const STATUS_UNIT: u8 = 3;
+const RESPONSE_UNIT: u8 = 4;
+const TASK_MANAGEMENT_UNIT: u8 = 5;
+const READ_READY_UNIT: u8 = 6;
+const WRITE_READY_UNIT: u8 = 7;
+
+#[derive(Debug)]
+enum Stage {
+    /// The host has so many bytes to send.
+    DataOut { bytes: usize },
+    /// The disk works.
+    Working,
+    /// The disk has data to send.
+    DataIn(Outcome),
+}
+
+#[derive(Debug)]
+struct Task {
+    cdb: [u8; 16],
+    out: Vec<u8>,
+    stage: Stage,
+}
+
+/// The transport's state.
+#[derive(Debug, Default)]
+pub(super) struct Uas {
+    has_streams: bool,
+    tasks: BTreeMap<u16, Task>,
+    /// What the host sent and no task has taken, by stream.
+    outs: HashMap<u16, VecDeque<Vec<u8>>>,
+    /// Information units for the status pipe, by stream.
+    units: VecDeque<(u16, Vec<u8>)>,
+    /// Without streams: tags that send, and that want to receive, the first of which was told to.
+    senders: VecDeque<u16>,
+    receivers: VecDeque<u16>,
+}
+
+impl Uas {
+    pub(super) fn new(has_streams: bool) -> Self {
+        Self { has_streams, ..Self::default() }
+    }
+
+    /// The stream that a tag uses; without streams all use the one pipe.
+    fn stream_of(&self, tag: u16) -> u16 {
+        if self.has_streams { tag } else { 0 }
+    }
+
+    /// The host sends.
+    pub(super) fn receive(
+        &mut self,
+        endpoint: u8,
+        stream: u16,
+        bytes: Vec<u8>,
+        medium: &mut Medium,
+        timing: &mut Timing,
+    ) {
+        if endpoint == UAS_COMMAND {
+            self.unit(&bytes, medium, timing);
+        } else {
+            self.outs.entry(stream).or_default().push_back(bytes);
+            self.take_data(medium, timing);
+        }
+    }
+
+    /// A unit on the command pipe. What it does not know it ignores; the host times out and resets.
+    fn unit(&mut self, unit: &[u8], medium: &mut Medium, timing: &mut Timing) {
+        let [kind, _, tag_high, tag_low, rest @ ..] = unit else { return };
+        let tag = u16::from_be_bytes([*tag_high, *tag_low]);
+        match *kind {
+            COMMAND_UNIT => {
+                let mut cdb = [0; 16];
+                for (to, from) in cdb.iter_mut().zip(rest.iter().skip(12)) {
+                    *to = *from;
+                }
+                if medium.takes_and_hangs(self.tasks.len() as u64 + 1) {
+                    return;
+                }
+                let stage = match direction(&cdb, medium.block_bytes()) {
+                    Direction::Out(bytes) if bytes > 0 => Stage::DataOut { bytes },
+                    _ => Stage::Working,
+                };
+                if matches!(stage, Stage::Working) {
+                    work(tag, &cdb, medium, timing);
+                } else if !self.has_streams {
+                    self.senders.push_back(tag);
+                    if self.senders.len() == 1 {
+                        self.ready(WRITE_READY_UNIT, tag);
+                    }
+                }
+                self.tasks.insert(tag, Task { cdb, out: Vec::new(), stage });
+                self.take_data(medium, timing);
+            }
+            TASK_MANAGEMENT_UNIT => {
+                // The function is byte 4, the task that it is about bytes 6 and 7.
+                if let [_, _, high, low, ..] = rest {
+                    self.tasks.remove(&u16::from_be_bytes([*high, *low]));
+                }
+                // Additional information three bytes, response code zero: done.
+                let mut response = vec![RESPONSE_UNIT, 0];
+                response.extend(tag.to_be_bytes());
+                response.extend([0; 4]);
+                self.units.push_back((self.stream_of(tag), response));
+            }
+            _ => {}
+        }
+    }
+
+    fn ready(&mut self, kind: u8, tag: u16) {
+        let tag = tag.to_be_bytes();
+        self.units.push_back((0, vec![kind, 0, tag[0], tag[1]]));
+    }
+
+    /// Gives what the host sent to the tasks that wait for it.
+    fn take_data(&mut self, medium: &Medium, timing: &mut Timing) {
+        let waiting: Vec<u16> = if self.has_streams {
+            self.outs.keys().copied().collect()
+        } else {
+            self.senders.front().copied().into_iter().collect()
+        };
+        for tag in waiting {
+            let stream = self.stream_of(tag);
+            let Some(Task { cdb, out, stage }) = self.tasks.get_mut(&tag) else { continue };
+            let Stage::DataOut { bytes } = *stage else { continue };
+            let Some(queue) = self.outs.get_mut(&stream) else { continue };
+            while out.len() < bytes {
+                let Some(piece) = queue.pop_front() else { break };
+                out.extend(piece);
+            }
+            let is_complete = out.len() >= bytes;
+            if queue.is_empty() {
+                self.outs.remove(&stream);
+            }
+            if is_complete {
+                *stage = Stage::Working;
+                work(tag, cdb, medium, timing);
+                if !self.has_streams {
+                    self.senders.pop_front();
+                    if let Some(next) = self.senders.front().copied() {
+                        self.ready(WRITE_READY_UNIT, next);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The disk's time for a command is over.
+    pub(super) fn execute(&mut self, tag: u16, identity: &Identity, medium: &mut Medium) {
+        // It may have been forgotten meanwhile, and its tag given to another.
+        let Some(task) = self.tasks.get_mut(&tag).filter(|task| matches!(task.stage, Stage::Working)) else { return };
+        let outcome = execute(identity, medium, &task.cdb, &std::mem::take(&mut task.out));
+        let has_data = matches!(direction(&task.cdb, medium.block_bytes()), Direction::In(_));
+        if !has_data || outcome.data.is_empty() {
+            self.finish(tag, &outcome);
+            return;
+        }
+        task.stage = Stage::DataIn(outcome);
+        if !self.has_streams {
+            self.receivers.push_back(tag);
+            if self.receivers.len() == 1 {
+                self.ready(READ_READY_UNIT, tag);
+            }
+        }
+    }
+
+    /// The task's status.
+    fn finish(&mut self, tag: u16, outcome: &Outcome) {
+        self.tasks.remove(&tag);
+        let mut unit = vec![STATUS_UNIT, 0];
+        unit.extend(tag.to_be_bytes());
+        // Status qualifier two bytes, status, seven reserved, length of the sense data.
+        unit.extend([0, 0, outcome.status, 0, 0, 0, 0, 0, 0, 0]);
+        unit.extend((outcome.sense.len() as u16).to_be_bytes());
+        unit.extend(&outcome.sense);
+        self.units.push_back((self.stream_of(tag), unit));
+    }
+
+    /// Answers the requests that wait.
+    pub(super) fn pump(&mut self, pipes: &mut Pipes) {
+        while self.send_data(pipes) | self.send_units(pipes) {}
+    }
+
+    fn send_data(&mut self, pipes: &mut Pipes) -> bool {
+        let mut has_sent = false;
+        let senders: Vec<u16> = if self.has_streams {
+            let has_data = |task: &Task| matches!(task.stage, Stage::DataIn(_));
+            self.tasks.iter().filter(|(_, task)| has_data(task)).map(|(tag, _)| *tag).collect()
+        } else {
+            self.receivers.front().copied().into_iter().collect()
+        };
+        for tag in senders {
+            let stream = self.stream_of(tag);
+            let Some(wanted) = pipes.wanted(UAS_IN, stream) else { continue };
+            let Some(Task { stage: Stage::DataIn(outcome), .. }) = self.tasks.get_mut(&tag) else {
+                // Forgotten while it waited for its turn.
+                self.receivers.retain(|receiver| *receiver != tag);
+                continue;
+            };
+            let bytes = wanted.min(outcome.data.len());
+            let piece: Vec<u8> = outcome.data.drain(..bytes).collect();
+            pipes.give(UAS_IN, stream, piece);
+            has_sent = true;
+            if outcome.data.is_empty() {
+                let outcome = outcome.clone();
+                self.finish(tag, &outcome);
+                if !self.has_streams {
+                    self.receivers.pop_front();
+                    if let Some(next) = self.receivers.front().copied() {
+                        self.ready(READ_READY_UNIT, next);
+                    }
+                }
+            }
+        }
+        has_sent
+    }
+
+    /// Sends units that are wanted, those of one stream in order.
+    fn send_units(&mut self, pipes: &mut Pipes) -> bool {
+        let before = self.units.len();
+        let mut kept = VecDeque::new();
+        for (stream, unit) in std::mem::take(&mut self.units) {
+            let is_first = !kept.iter().any(|(other, _)| *other == stream);
+            if is_first && pipes.wanted(UAS_STATUS, stream).is_some() {
+                pipes.give(UAS_STATUS, stream, unit);
+            } else {
+                kept.push_back((stream, unit));
+            }
+        }
+        self.units = kept;
+        self.units.len() < before
+    }
+
+    /// A reset: everything is forgotten.
+    pub(super) fn reset(&mut self) {
+        *self = Self::new(self.has_streams);
+    }
+}
+
+fn work(tag: u16, cdb: &[u8; 16], medium: &Medium, timing: &mut Timing) {
+    let latency = if takes_time(cdb) { medium.behaviour.latency } else { Duration::ZERO };
+    timing.take(tag.into(), Instant::now(), latency, medium.behaviour.channels);
+}

@@ -1,0 +1,80 @@
+//! Which machine a case runs on, and whether it can run at all.
+//!
+//! Booting takes longer than most cases, so cases with the same [`Spec`] share a machine. A case
+//! leaves it as it found it; one that fails takes it along, and the next boots another.
+
+use crate::kernel::Kernel;
+use crate::machine::{Machine, QEMU, Spec, packages};
+use crate::programs;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The machine that is up.
+static SHARED: Mutex<Option<(Spec, Machine)>> = Mutex::new(None);
+
+/// Runs a case on a machine of this kind, which may have run others before; prints why and returns
+/// if there cannot be one here.
+///
+/// # Panics
+/// If the case fails, the machine does not come up, or `TRUEIO_REQUIRE` lists `lab` and there
+/// cannot be a machine.
+pub fn on(spec: &Spec, case: impl FnOnce(&mut Machine)) {
+    if lacks_lab() {
+        return;
+    }
+    // A case that failed while it had the machine has taken it along.
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = shared.take().filter(|(kept, machine)| kept == spec && machine.is_alive());
+    let mut machine = match kept {
+        Some((_, machine)) => machine,
+        None => boot(spec),
+    };
+    case(&mut machine);
+    *shared = Some((spec.clone(), machine));
+}
+
+/// Runs a case on a machine of its own, for what cannot be undone. Otherwise as [`on`].
+///
+/// # Panics
+/// As [`on`].
+pub fn fresh(spec: &Spec, case: impl FnOnce(&mut Machine)) {
+    if lacks_lab() {
+        return;
+    }
+    // There is one machine at a time.
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    *shared = None;
+    case(&mut boot(spec));
+}
+
+fn boot(spec: &Spec) -> Machine {
+    let machine = Machine::boot(spec).unwrap_or_else(|error| panic!("no machine: {error:#}"));
+    println!("Linux {} booted in {:.1} s", machine.kernel_release, machine.boot_time.as_secs_f64());
+    machine
+}
+
+/// True if there can be no machine here, after saying why.
+///
+/// # Panics
+/// If `TRUEIO_REQUIRE` lists `lab`.
+pub fn lacks_lab() -> bool {
+    static LACKING: OnceLock<Option<String>> = OnceLock::new();
+    let Some(reason) = LACKING.get_or_init(lacking) else { return false };
+    let required = std::env::var("TRUEIO_REQUIRE").unwrap_or_default();
+    assert!(!required.split([',', ' ']).any(|need| need == "lab"), "TRUEIO_REQUIRE lists `lab`, but {reason}");
+    eprintln!("skipped: {reason}");
+    true
+}
+
+/// What is missing for any machine.
+fn lacking() -> Option<String> {
+    let wanted = [(QEMU, "qemu-system-x86"), ("depmod", "kmod"), ("dpkg-deb", "dpkg"), ("xz", "xz-utils")];
+    for (program, package) in wanted {
+        if !programs::has_program(program) {
+            return Some(format!("there is no {program} (package {package})"));
+        }
+    }
+    if let Some(reason) = programs::lacking() {
+        return Some(reason);
+    }
+    Kernel::get(&packages(), "6.1").err().map(|error| format!("there is no kernel of Debian: {error:#}"))
+}
