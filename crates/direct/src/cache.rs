@@ -34,8 +34,8 @@ pub struct Residency {
 /// cache; a `len` of 0 means up to the end. The range is widened to whole pages.
 ///
 /// # Errors
-/// What the system said, and [`io::ErrorKind::Unsupported`] where it has no such count (Windows).
-/// Through `mincore` the file must be open for reading.
+/// What the system said; [`io::ErrorKind::Unsupported`] where it has no such count (Windows);
+/// [`io::ErrorKind::InvalidInput`] for a folder, a pipe or a socket, which have no pages. Through `mincore` the file must be open for reading.
 pub fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {
     crate::os::residency(file, offset, len)
 }

@@ -293,3 +293,15 @@ fn written_pages_are_dirty_then_clean_then_gone() {
     assert_eq!(part.file_pages, 2);
     assert_eq!(residency(file.file(), 1 << 40, 4096).unwrap().file_pages, 0);
 }
+
+#[cfg(unix)]
+#[test]
+fn what_has_no_pages_is_refused_and_not_counted_as_empty() {
+    let (pipe, _other_end) = std::io::pipe().unwrap();
+    let pipe = std::fs::File::from(std::os::fd::OwnedFd::from(pipe));
+    let error = trueio_direct::residency(&pipe, 0, 0).unwrap_err();
+    assert_eq!(error.to_string(), "a pipe has no pages in the page cache; only regular files and disks have");
+    let folder = std::fs::File::open(folder().path()).unwrap();
+    let error = trueio_direct::residency(&folder, 0, 0).unwrap_err();
+    assert!(error.to_string().starts_with("a directory has no pages"), "{error}");
+}

@@ -199,6 +199,7 @@ pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> 
 /// `mincore` counts pages that are mapped, not pages that are cached, unless the system is told
 /// otherwise; a new mapping would always show none. Source: mincore(2), `vm.mincore_mapped`.
 pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {
+    unix::has_pages(file)?;
     let mut mapped_only: libc::c_int = 1;
     let mut length = size_of::<libc::c_int>();
     // SAFETY: the buffer is one `int`, and `length` says so.

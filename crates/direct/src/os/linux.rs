@@ -629,6 +629,7 @@ const SYS_CACHESTAT: Option<libc::c_long> = Some(451);
 const SYS_CACHESTAT: Option<libc::c_long> = None;
 
 pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {
+    unix::has_pages(file)?;
     let size_bytes = size_of_file(file)?;
     let page = unix::page_size_bytes();
     let (start, end) = unix::page_range(offset, len, size_bytes, page);

@@ -200,6 +200,7 @@ pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> 
 }
 
 pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {
+    unix::has_pages(file)?;
     unix::residency_by_mincore(file, offset, len, file.metadata()?.len())
 }
 

@@ -60,6 +60,20 @@ pub(crate) fn unlock(file: &File) -> Result<(), LockError> {
     rustix::fs::flock(file, FlockOperation::Unlock).map_err(|errno| LockError::from_system(errno.into()))
 }
 
+/// Refuses what has no pages to count. A pipe or a folder would else be told as a file of no pages.
+pub(crate) fn has_pages(file: &File) -> io::Result<()> {
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode);
+    match unfit_kind(kind) {
+        // Every disk of FreeBSD, and the raw ones of macOS, are character devices.
+        Some("character device") if !cfg!(target_os = "linux") => Ok(()),
+        Some(kind) => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("a {kind} has no pages in the page cache; only regular files and disks have"),
+        )),
+        None => Ok(()),
+    }
+}
+
 /// Bytes are mapped for `mincore` in pieces of this size: 1 GiB, 262,144 pages of 4 KiB, for which
 /// the answer takes 256 KiB.
 const WINDOW_BYTES: u64 = 1 << 30;
