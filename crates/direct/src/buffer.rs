@@ -4,7 +4,8 @@
 //! an accident of the allocator, and direct I/O from it fails. These two types keep the promise.
 //!
 //! Both are zeroed when made. A large [`AlignedBuffer`] costs nothing until it is touched: its first
-//! transfer pays for the page faults. The pool is one allocation, so that a kernel interface which
+//! transfer pays for the page faults, which are few where the system gives huge pages on request (Linux, from
+//! 4 MiB on). The pool is one allocation, so that a kernel interface which
 //! registers memory (io_uring) can take it in one piece, and every page of it has been touched, so
 //! that the first I/O does not pay for a page fault.
 
@@ -46,6 +47,10 @@ pub enum BufferError {
     },
 }
 
+/// From this size on the system is asked for huge pages, as numpy does: two of x86-64, so that at least one fits in
+/// wherever the memory begins.
+const HUGE_PAGES_FROM_BYTES: usize = 4 << 20;
+
 /// One zeroed allocation, freed on drop.
 struct Region {
     /// The first byte at a multiple of `align`.
@@ -83,6 +88,9 @@ impl Region {
         // SAFETY: at most `align - 1` bytes are skipped, and the allocation has that many more than `length`.
         let start = unsafe { base.add(skipped) };
         assert!(start.as_ptr().addr().is_multiple_of(align));
+        if length >= HUGE_PAGES_FROM_BYTES {
+            crate::os::prefer_huge_pages(start, length);
+        }
         Ok(Self { start, length, align, base, layout })
     }
 

@@ -305,3 +305,32 @@ fn what_has_no_pages_is_refused_and_not_counted_as_empty() {
     let error = trueio_direct::residency(&folder, 0, 0).unwrap_err();
     assert!(error.to_string().starts_with("a directory has no pages"), "{error}");
 }
+
+/// The kernel counts huge pages by mapping: /proc/self/smaps, proc_pid_smaps(5).
+#[cfg(target_os = "linux")]
+#[test]
+fn a_large_buffer_lies_in_huge_pages_where_the_system_gives_them_on_request() {
+    let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    if !setting.contains("[madvise]") {
+        return skip("hugepages", &format!("transparent huge pages are set to: {}", setting.trim()));
+    }
+    let huge_kib = |buffer: &AlignedBuffer| -> u64 {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let (mut inside, mut sum) = (false, 0);
+        for line in smaps.lines() {
+            let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+            let range =
+                range.and_then(|(a, b)| Some((usize::from_str_radix(a, 16).ok()?, usize::from_str_radix(b, 16).ok()?)));
+            if let Some((from, to)) = range {
+                inside = from < buffer.as_ptr().addr() + buffer.len() && to > buffer.as_ptr().addr();
+            } else if let Some(kib) = line.strip_prefix("AnonHugePages:").filter(|_| inside) {
+                sum += kib.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap();
+            }
+        }
+        sum
+    };
+    let mut large = AlignedBuffer::new(64 << 20, 4096).unwrap();
+    large.fill(1);
+    // Fragmented memory may refuse some.
+    assert!(huge_kib(&large) >= 4096, "{} KiB", huge_kib(&large));
+}

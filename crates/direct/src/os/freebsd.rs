@@ -26,6 +26,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::ptr::NonNull;
 
 pub(crate) use unix::{read_at, sync_directory, try_lock, unlock, write_at};
 
@@ -220,6 +221,9 @@ pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Reside
     }
     unix::residency_by_mincore(file, offset, len, file.metadata()?.len())
 }
+
+/// FreeBSD makes superpages by itself.
+pub(crate) fn prefer_huge_pages(_start: NonNull<u8>, _length: usize) {}
 
 pub(crate) fn set_nocache(_file: &File, _nocache: bool) -> io::Result<()> {
     let sentence = "F_NOCACHE exists on macOS only; open the file with a policy for direct I/O";

@@ -26,6 +26,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::ptr::NonNull;
 
 pub(crate) use unix::{lock_range, read_at, sync_directory, try_lock, unlock, write_at};
 
@@ -203,6 +204,9 @@ pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Reside
     unix::has_pages(file)?;
     unix::residency_by_mincore(file, offset, len, file.metadata()?.len())
 }
+
+/// macOS gives huge pages by a flag of its own allocator calls only.
+pub(crate) fn prefer_huge_pages(_start: NonNull<u8>, _length: usize) {}
 
 pub(crate) fn set_nocache(file: &File, nocache: bool) -> io::Result<()> {
     Ok(rustix::fs::fcntl_nocache(file, nocache)?)

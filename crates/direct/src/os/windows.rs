@@ -26,6 +26,7 @@ use std::io;
 use std::os::windows::fs::{FileExt, OpenOptionsExt};
 use std::os::windows::io::{AsRawHandle, FromRawHandle};
 use std::path::Path;
+use std::ptr::NonNull;
 use windows_sys::Win32::Foundation::{
     ERROR_INVALID_FUNCTION, ERROR_INVALID_PARAMETER, ERROR_LOCK_VIOLATION, ERROR_NOT_SUPPORTED,
     ERROR_SHARING_VIOLATION, GENERIC_READ, HANDLE, INVALID_HANDLE_VALUE,
@@ -396,6 +397,9 @@ fn set<T>(file: &File, class: FILE_INFO_BY_HANDLE_CLASS, information: &T) -> io:
 pub(crate) fn residency(_file: &File, _offset: u64, _len: u64) -> io::Result<Residency> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "Windows does not tell which pages of a file are cached"))
 }
+
+/// Windows gives large pages to who holds a privilege only.
+pub(crate) fn prefer_huge_pages(_start: NonNull<u8>, _length: usize) {}
 
 pub(crate) fn set_nocache(_file: &File, _nocache: bool) -> io::Result<()> {
     let sentence = "F_NOCACHE exists on macOS only; open the file with a policy for direct I/O";
