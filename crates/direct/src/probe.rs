@@ -80,7 +80,7 @@ pub struct Probe {
     /// Whether buffered I/O that leaves nothing in the cache can be had (`RWF_DONTCACHE`, Linux
     /// 6.14). Unknown where the file is not open for reading.
     pub uncached_buffered: Answer,
-    /// What kind of filesystem this is, in its own name ("ext4"); "block device" on one.
+    /// What kind of filesystem this is, in its own name ("ext4"); "the block device" on one.
     pub filesystem: String,
 }
 

@@ -5,11 +5,11 @@
 //! and the sums: each test counts as one, and so does each step that is not a test run.
 
 use crate::workspace::{self, cargo, command, has_program};
-use crate::{gate, lab, layers, setup};
+use crate::{gate, lab, layers, node, setup};
 use anyhow::{Result, bail};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -98,9 +98,9 @@ impl std::fmt::Display for Outcome {
 /// Tests that passed, failed, were skipped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    passed: u64,
-    failed: u64,
-    skipped: u64,
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
 }
 
 /// A step that was run.
@@ -185,6 +185,7 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
             unit_tests.args(["test", "--package", "trueio-lab", "--lib", "--bins"]);
             report.counted_step("unit tests of the lab", || counted(&mut unit_tests));
         }
+        report.counted_step("tests of bindings/node", || node::tests(is_ci, &required));
     }
     if extent == Extent::All {
         whole(&mut report);
@@ -230,6 +231,12 @@ fn whole(report: &mut Report) {
     report.step("gate: instructions", || with_program(&program, gate::instructions));
     report.step("gate: memory", || with_program(&program, gate::memory));
     report.step("fuzz targets", fuzz_targets);
+}
+
+/// Says how a step ended that was asked for alone; `false` if badly.
+pub(crate) fn print_alone((outcome, _): (Outcome, Option<Counts>)) -> bool {
+    println!("{outcome}");
+    !matches!(outcome, Outcome::Failed(_))
 }
 
 fn with_program(program: &Result<PathBuf>, check: fn(&Path) -> Outcome) -> Outcome {
@@ -310,7 +317,11 @@ pub(crate) fn counted(test: &mut Command) -> (Outcome, Option<Counts>) {
             }
         }
     }
-    let counts = listener.counts;
+    ended(child, listener.counts)
+}
+
+/// Waits for a test run whose tests have been counted.
+pub(crate) fn ended(mut child: Child, counts: Counts) -> (Outcome, Option<Counts>) {
     let words = format!("{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
     let outcome = match child.wait() {
         Ok(status) if status.success() && counts.failed == 0 => Outcome::Passed(words),

@@ -9,6 +9,7 @@ mod ci;
 mod gate;
 mod lab;
 mod layers;
+mod node;
 mod process;
 mod setup;
 mod workspace;
@@ -24,6 +25,7 @@ cargo xtask ci [quick|test|all]     every check, as CI runs it (default: all)
 cargo xtask gate                    user instructions an I/O (callgrind) and memory, against their bars
 cargo xtask lab [CASE]              virtual machines with real kernels and disks (docs/lab.md); only
                                     the cases whose name contains CASE
+cargo xtask node                    bindings/node: build, fetch what the tests need, test
 cargo xtask layers                  the crate table of ARCHITECTURE.md against what the crates use
 cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by side
     --reps N          pairs of runs a case (default 7)
@@ -53,6 +55,7 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["gate"] => gate::run(),
         ["lab"] => ci::run_lab(None),
         ["lab", case] => ci::run_lab(Some(case)),
+        ["node"] => Ok(ci::print_alone(node::tests(false, &[]))),
         ["layers"] => layers::run(),
         ["bench", "engine", rest @ ..] => bench::run(rest),
         [] | ["help" | "--help" | "-h"] => {

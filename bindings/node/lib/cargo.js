@@ -1,0 +1,42 @@
+'use strict';
+// Builds the compiled half with cargo, and puts it where it is wanted.
+
+const { spawnSync } = require('child_process');
+const fs = require('fs');
+const path = require('path');
+
+/**
+ * Builds the package at `manifest` and copies its library to the file `to`.
+ *
+ * `target`: a Rust target triple, if not this machine's. `command`: the cargo command that builds
+ * (`zigbuild` for other systems). Throws with cargo's own words if it fails.
+ */
+function build({ manifest, isRelease, to, target, command = 'build', env = {} }) {
+  const args = [command, '--manifest-path', manifest, '--package', 'trueio-node', '--message-format=json-render-diagnostics'];
+  if (isRelease) args.push('--release');
+  if (target) args.push('--target', target);
+  const result = spawnSync('cargo', args, {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    maxBuffer: 1 << 28,
+    encoding: 'utf8',
+  });
+  if (result.error) throw result.error;
+  if (result.status !== 0) throw new Error(`cargo ${args.join(' ')} failed (${result.status ?? result.signal})`);
+  // Cargo says where it put it, whatever the name of a library is on the target.
+  const library = result.stdout
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line))
+    .filter((message) => message.reason === 'compiler-artifact' && message.target.name === 'trueio_node')
+    .flatMap((message) => message.filenames)
+    .find((file) => /\.(so|dylib|dll)$/.test(file));
+  if (!library) throw new Error('cargo built no library');
+  fs.mkdirSync(path.dirname(to), { recursive: true });
+  // A library that a running program has loaded must not be overwritten, only replaced.
+  const beside = `${to}.${process.pid}`;
+  fs.copyFileSync(library, beside);
+  fs.renameSync(beside, to);
+}
+
+module.exports = { build };

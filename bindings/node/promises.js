@@ -1,0 +1,410 @@
+'use strict';
+// Direct I/O with promises: ask, open with a policy, transfer exactly, make durable.
+//
+// All I/O runs on libuv's thread pool (UV_THREADPOOL_SIZE, 4 by default: more transfers than that wait
+// for each other). Every mistake is a rejection with a `code`; nothing is done in another way than asked
+// for. promises.d.ts documents every name.
+//
+// Cannot do: offsets from 2^53 on (9 PB), paths that are not Unicode.
+
+const util = require('util');
+const { fileURLToPath } = require('url');
+const native = require('./lib/native');
+const aligned = require('./lib/aligned');
+const { errorOf } = require('./lib/errors');
+
+const SIZE_MAX = 2147483647;
+const ALIGNMENT_MAX = 4194304;
+
+/** Starts a native call and makes a promise of its `done`. */
+function call(start) {
+  return new Promise((resolve, reject) => {
+    // What is refused before it begins is returned; what goes wrong later is given to `done`.
+    const refusal = start((failure, value) => (failure ? reject(errorOf(failure)) : resolve(value)));
+    if (refusal) reject(errorOf(refusal));
+  });
+}
+
+function wrong(Kind, code, message) {
+  return Object.assign(new Kind(message), { code });
+}
+
+function shown(value) {
+  return util.inspect(value, { depth: 0, maxStringLength: 40, breakLength: Infinity });
+}
+
+function checkedType(name, value, isRight, wanted) {
+  if (isRight) return value;
+  throw wrong(TypeError, 'ERR_INVALID_ARG_TYPE', `\`${name}\` must be ${wanted}, and is ${shown(value)}`);
+}
+
+/** An integer between two bounds, of type number or bigint, as a number. */
+function checkedInteger(name, value, least, most) {
+  checkedType(name, value, typeof value === 'number' || typeof value === 'bigint', 'a number or a bigint');
+  const isInteger = typeof value === 'bigint' || Number.isInteger(value);
+  if (!isInteger || value < least || value > most) {
+    const message = `\`${name}\` must be an integer from ${least} to ${most}, and is ${shown(value)}`;
+    throw wrong(RangeError, 'ERR_OUT_OF_RANGE', message);
+  }
+  return Number(value);
+}
+
+function checkedWord(name, value, words) {
+  checkedType(name, value, typeof value === 'string', 'a string');
+  if (words.includes(value)) return value;
+  const list = words.map((word) => `'${word}'`).join(', ');
+  throw wrong(TypeError, 'ERR_INVALID_ARG_VALUE', `\`${name}\` must be one of ${list}, and is ${shown(value)}`);
+}
+
+function checkedPath(value) {
+  const text = value instanceof URL ? fileURLToPath(value) : value;
+  checkedType('path', text, typeof text === 'string', 'a string or a file: URL');
+  if (text === '' || text.includes('\0')) {
+    const what = text === '' ? 'is empty' : `holds a zero byte: ${shown(text)}`;
+    throw wrong(TypeError, 'ERR_INVALID_ARG_VALUE', `\`path\` ${what}`);
+  }
+  return text;
+}
+
+function checkedBuffer(value) {
+  return checkedType('buffer', value, ArrayBuffer.isView(value), 'a Buffer, a typed array or a DataView');
+}
+
+function checkedOffset(value) {
+  return checkedInteger('offset', value, 0, Number.MAX_SAFE_INTEGER);
+}
+
+function checkedPowerOfTwo(name, value) {
+  const number = checkedInteger(name, value, 1, ALIGNMENT_MAX);
+  if ((number & (number - 1)) === 0) return number;
+  throw wrong(RangeError, 'ERR_OUT_OF_RANGE', `\`${name}\` must be a power of two, and is ${number}`);
+}
+
+/** The fields of `found` in `names`' order, with null for what nobody said. */
+function said(found, names) {
+  return Object.fromEntries(names.map((name) => [name, found[name] ?? null]));
+}
+
+function alignmentOf(found) {
+  return Object.freeze(said(found, ['memoryBytes', 'writeOffsetBytes', 'readOffsetBytes', 'source', 'explanation']));
+}
+
+function probeOf(found) {
+  return {
+    support: found.support,
+    reason: found.reason,
+    alignment: alignmentOf(found.alignment),
+    atomicWriteAnswer: found.atomicWriteAnswer,
+    atomicWrite: found.atomicWrite ?? null,
+    uncachedBuffered: found.uncachedBuffered,
+    filesystem: found.filesystem,
+  };
+}
+
+async function probe(path) {
+  const checked = checkedPath(path);
+  return probeOf(await call((done) => native.probe(checked, done)));
+}
+
+async function probeDirectory(path) {
+  const checked = checkedPath(path);
+  return probeOf(await call((done) => native.probeDirectory(checked, done)));
+}
+
+async function syncDirectory(path) {
+  const checked = checkedPath(path);
+  await call((done) => native.syncDirectory(checked, done));
+}
+
+function allocate(sizeBytes, alignmentBytes) {
+  const size = checkedInteger('sizeBytes', sizeBytes, 1, SIZE_MAX);
+  const alignment = checkedPowerOfTwo('alignmentBytes', alignmentBytes);
+  try {
+    return aligned.allocate(native, size, alignment);
+  } catch (cause) {
+    const message = `there are no ${size} bytes of memory aligned to ${alignment}`;
+    throw Object.assign(new Error(message, { cause }), { code: 'ENOMEM' });
+  }
+}
+
+const OPEN_DEFAULTS = {
+  read: true,
+  write: false,
+  createNew: false,
+  policy: 'require',
+  sync: 'none',
+  exclusive: false,
+  mode: 0o600,
+};
+
+function checkedRequest(options) {
+  checkedType('options', options, typeof options === 'object' && options !== null && !Array.isArray(options), 'an object');
+  for (const name of Object.keys(options)) {
+    // A misspelt option must not mean its default.
+    if (!Object.hasOwn(OPEN_DEFAULTS, name)) {
+      const names = Object.keys(OPEN_DEFAULTS).join(', ');
+      throw wrong(TypeError, 'ERR_INVALID_ARG_VALUE', `\`${name}\` is not an option; the options are ${names}`);
+    }
+  }
+  const request = { ...OPEN_DEFAULTS };
+  for (const [name, value] of Object.entries(options)) {
+    if (value !== undefined) request[name] = value;
+  }
+  for (const name of ['read', 'write', 'createNew', 'exclusive']) {
+    checkedType(name, request[name], typeof request[name] === 'boolean', 'true or false');
+  }
+  checkedWord('policy', request.policy, ['require', 'prefer', 'off']);
+  checkedWord('sync', request.sync, ['none', 'dsync', 'sync']);
+  request.mode = checkedInteger('mode', request.mode, 0, 0o7777);
+  return request;
+}
+
+async function open(path, options = {}) {
+  const checked = checkedPath(path);
+  const request = checkedRequest(options);
+  const file = await call((done) => native.open(checked, request, done));
+  return new DirectFile(MADE_HERE, checked, file);
+}
+
+/** Only `open` makes files. */
+const MADE_HERE = Symbol('made here');
+
+class DirectFile {
+  #native;
+  #path;
+  #facts;
+  /** Transfers and other calls that have not ended. */
+  #pending = 0;
+  #closed;
+  #whenIdle;
+
+  constructor(token, path, file) {
+    if (token !== MADE_HERE) throw wrong(TypeError, 'ERR_ILLEGAL_CONSTRUCTOR', 'a DirectFile is made by `open`');
+    this.#native = file;
+    this.#path = path;
+    this.#facts = { granted: file.granted, reason: file.reason, alignment: alignmentOf(file.alignment) };
+  }
+
+  get path() {
+    return this.#path;
+  }
+
+  get granted() {
+    return this.#facts.granted;
+  }
+
+  get reason() {
+    return this.#facts.reason;
+  }
+
+  get alignment() {
+    return this.#facts.alignment;
+  }
+
+  get isClosed() {
+    return this.#closed !== undefined;
+  }
+
+  check(buffer, offset, direction) {
+    const view = checkedBuffer(buffer);
+    const place = checkedOffset(offset);
+    const isWrite = checkedWord('direction', direction, ['read', 'write']) === 'write';
+    const failure = this.#open('check').check(view, place, isWrite);
+    if (failure) throw errorOf(failure);
+  }
+
+  async readExactAt(buffer, offset) {
+    return this.#transfer('read', 'readExactAt', buffer, offset);
+  }
+
+  async writeAllAt(buffer, offset) {
+    return this.#transfer('write', 'writeAllAt', buffer, offset);
+  }
+
+  async writeDsyncAt(buffer, offset) {
+    return this.#transfer('write-dsync', 'writeDsyncAt', buffer, offset);
+  }
+
+  async writeAtomicAt(buffer, offset) {
+    return this.#transfer('write-atomic', 'writeAtomicAt', buffer, offset);
+  }
+
+  async readUncachedAt(buffer, offset) {
+    return this.#transfer('read-uncached', 'readUncachedAt', buffer, offset);
+  }
+
+  async writeUncachedAt(buffer, offset) {
+    return this.#transfer('write-uncached', 'writeUncachedAt', buffer, offset);
+  }
+
+  async readUnalignedByCopyAt(buffer, offset) {
+    return this.#transfer('read-unaligned', 'readUnalignedByCopyAt', buffer, offset);
+  }
+
+  async writeUnalignedByReadModifyWriteAt(buffer, offset) {
+    return this.#transfer('write-unaligned', 'writeUnalignedByReadModifyWriteAt', buffer, offset);
+  }
+
+  async flush(level = 'device') {
+    checkedWord('level', level, ['barrier', 'data', 'file', 'device']);
+    return this.#run('flush', (file, done) => file.flush(level, done));
+  }
+
+  async preallocate(offset, lengthBytes) {
+    const start = checkedOffset(offset);
+    const length = checkedInteger('lengthBytes', lengthBytes, 1, Number.MAX_SAFE_INTEGER);
+    await this.#run('preallocate', (file, done) => file.preallocate(start, length, done));
+  }
+
+  async size() {
+    return this.#run('size', (file, done) => file.size(done));
+  }
+
+  async deviceFacts() {
+    const found = await this.#run('deviceFacts', (file, done) => file.deviceFacts(done));
+    return said(found, [
+      'sizeBytes', 'logicalSectorBytes', 'physicalSectorBytes', 'minimumIoBytes', 'optimalIoBytes', 'isRotational',
+      'serial', 'serialSource',
+    ]);
+  }
+
+  async tryLock(mode = 'exclusive') {
+    checkedWord('mode', mode, ['shared', 'exclusive']);
+    await this.#run('tryLock', (file, done) => file.lock(mode, done));
+  }
+
+  async unlock() {
+    await this.#run('unlock', (file, done) => file.lock('none', done));
+  }
+
+  async residency(offset = 0, lengthBytes = 0) {
+    const start = checkedOffset(offset);
+    const length = checkedInteger('lengthBytes', lengthBytes, 0, Number.MAX_SAFE_INTEGER);
+    const found = await this.#run('residency', (file, done) => file.residency(start, length, done));
+    return said(found, ['cachedPages', 'dirtyPages', 'writebackPages', 'pageSizeBytes', 'filePages', 'source']);
+  }
+
+  async evict(offset = 0, lengthBytes = 0) {
+    const start = checkedOffset(offset);
+    const length = checkedInteger('lengthBytes', lengthBytes, 0, Number.MAX_SAFE_INTEGER);
+    await this.#run('evict', (file, done) => file.evict(start, length, done));
+  }
+
+  /** Takes no more calls, waits for those that have begun, and closes. Twice is once. */
+  close() {
+    this.#closed ??= (async () => {
+      if (this.#pending > 0) await new Promise((resolve) => (this.#whenIdle = resolve));
+      await call((done) => this.#native.close(done));
+    })();
+    return this.#closed;
+  }
+
+  #open(what) {
+    if (this.isClosed) {
+      const error = wrong(Error, 'EBADF', `\`${this.#path}\` is closed, and \`${what}\` needs it open`);
+      throw Object.assign(error, { path: this.#path });
+    }
+    return this.#native;
+  }
+
+  async #run(what, start) {
+    const file = this.#open(what);
+    this.#pending += 1;
+    try {
+      return await call((done) => start(file, done));
+    } catch (error) {
+      // The compiled half knows the file and not its name.
+      if (error.path === undefined) error.path = this.#path;
+      throw error;
+    } finally {
+      this.#pending -= 1;
+      if (this.#pending === 0 && this.#whenIdle) this.#whenIdle();
+    }
+  }
+
+  async #transfer(kind, what, buffer, offset) {
+    const view = checkedBuffer(buffer);
+    const place = checkedOffset(offset);
+    return this.#run(what, (file, done) => file.transfer(kind, view, place, done));
+  }
+}
+
+// Node 18 has no Symbol.asyncDispose before 18.18; `await using` needs newer ones anyway.
+if (Symbol.asyncDispose) {
+  Object.defineProperty(DirectFile.prototype, Symbol.asyncDispose, {
+    configurable: true,
+    writable: true,
+    value: DirectFile.prototype.close,
+  });
+}
+
+class BufferPool {
+  #sizeBytes;
+  #free;
+  #taken = new Set();
+  #waiting = [];
+
+  constructor(count, sizeBytes, alignmentBytes) {
+    const number = checkedInteger('count', count, 1, SIZE_MAX);
+    const size = checkedInteger('sizeBytes', sizeBytes, 1, SIZE_MAX);
+    const alignment = checkedPowerOfTwo('alignmentBytes', alignmentBytes);
+    const stride = Math.ceil(size / alignment) * alignment;
+    if (number * stride > SIZE_MAX) {
+      const message = `${number} buffers of ${size} bytes, aligned to ${alignment}, are more than ${SIZE_MAX} bytes`;
+      throw wrong(RangeError, 'ERR_OUT_OF_RANGE', message);
+    }
+    // One allocation: posix_memalign pads each.
+    const memory = allocate(number * stride, alignment);
+    this.#sizeBytes = size;
+    this.#free = Array.from({ length: number }, (_, index) => memory.subarray(index * stride, index * stride + size));
+  }
+
+  get sizeBytes() {
+    return this.#sizeBytes;
+  }
+
+  get freeCount() {
+    return this.#free.length;
+  }
+
+  get count() {
+    return this.#free.length + this.#taken.size;
+  }
+
+  tryAcquire() {
+    const buffer = this.#free.pop();
+    if (buffer === undefined) return null;
+    this.#taken.add(buffer);
+    return buffer;
+  }
+
+  async acquire() {
+    return this.tryAcquire() ?? new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  release(buffer) {
+    if (!this.#taken.has(buffer)) {
+      const message = 'this buffer is not out of this pool: it was released before, or is not one of its buffers';
+      throw wrong(Error, 'ERR_TRUEIO_NOT_OF_POOL', message);
+    }
+    const next = this.#waiting.shift();
+    if (next) {
+      next(buffer);
+      return;
+    }
+    this.#taken.delete(buffer);
+    this.#free.push(buffer);
+  }
+
+  async use(task) {
+    checkedType('task', task, typeof task === 'function', 'a function');
+    const buffer = await this.acquire();
+    try {
+      return await task(buffer);
+    } finally {
+      this.release(buffer);
+    }
+  }
+}
+
+module.exports = { probe, probeDirectory, open, syncDirectory, allocate, BufferPool, DirectFile };

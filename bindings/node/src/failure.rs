@@ -1,0 +1,196 @@
+//! What went wrong, as the plain object from which JavaScript makes an error.
+//!
+//! A number of the system travels as it is; its name (`EINVAL`) is looked up in JavaScript, which asks
+//! libuv. Where there is no number, `code` says what kind of mistake it was.
+
+use napi_derive::napi;
+use std::error::Error;
+use std::io;
+use std::path::Path;
+use trueio_direct::{
+    AtomicError, BufferError, DeviceError, LockError, Misaligned, OpenError, ProbeError, TransferError, TransferPart,
+};
+
+/// What went wrong. Fields that do not apply are absent.
+#[napi(object)]
+#[derive(Debug, Clone, Default)]
+pub struct Failure {
+    /// The whole story: the error and its causes, joined by colons.
+    pub message: String,
+    /// What kind of mistake, where the system gave no number.
+    pub code: Option<String>,
+    /// The system's number, positive.
+    pub errno: Option<i32>,
+    /// What was attempted: a system call where it is known.
+    pub syscall: Option<String>,
+    /// On which file.
+    pub path: Option<String>,
+    /// Which number of a transfer is misaligned: `address`, `length` or `offset`.
+    pub part: Option<String>,
+    /// What that number is. Exact: addresses and offsets lie below 2^53.
+    pub value: Option<f64>,
+    /// What it must be a multiple of, in bytes.
+    pub needed_bytes: Option<u32>,
+    /// How much had been transferred, in bytes.
+    pub done_bytes: Option<f64>,
+}
+
+impl Failure {
+    /// One that the system had no part in.
+    pub(crate) fn own(code: &str, message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: Some(code.into()), ..Self::default() }
+    }
+
+    /// `error`, with its causes, and what was attempted.
+    fn of(error: &(dyn Error + 'static), errno: Option<i32>, syscall: &str) -> Self {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            message += &format!(": {error}");
+            cause = error.source();
+        }
+        Self { message, errno, syscall: Some(syscall.into()), ..Self::default() }
+    }
+
+    /// What the system said to `attempt` ("reserving space") by `syscall`.
+    pub(crate) fn of_io(attempt: &str, error: &io::Error, syscall: &str) -> Self {
+        let mut failure = Self::of(error, error.raw_os_error(), syscall);
+        failure.message = format!("{attempt} failed: {}", failure.message);
+        failure.with_code_of(error)
+    }
+
+    fn with_path(mut self, path: &Path) -> Self {
+        self.path = Some(path.to_string_lossy().into_owned());
+        self
+    }
+
+    /// The code of an error that the standard library or the crate made without asking the system.
+    fn with_code_of(mut self, error: &io::Error) -> Self {
+        if self.errno.is_none() {
+            let code = match error.kind() {
+                io::ErrorKind::Unsupported => "ENOTSUP",
+                io::ErrorKind::NotADirectory => "ENOTDIR",
+                io::ErrorKind::InvalidInput => "EINVAL",
+                io::ErrorKind::StorageFull => "ENOSPC",
+                _ => "ERR_TRUEIO_IO",
+            };
+            self.code = Some(code.into());
+        }
+        self
+    }
+
+    fn with_code(mut self, code: &str) -> Self {
+        if self.errno.is_none() {
+            self.code = Some(code.into());
+        }
+        self
+    }
+}
+
+impl From<&Misaligned> for Failure {
+    fn from(misaligned: &Misaligned) -> Self {
+        let part = match misaligned.part {
+            TransferPart::Address => "address",
+            TransferPart::Length => "length",
+            TransferPart::Offset => "offset",
+        };
+        Self {
+            part: Some(part.into()),
+            value: Some(misaligned.value as f64),
+            needed_bytes: Some(misaligned.needed_bytes),
+            ..Self::own("ERR_TRUEIO_MISALIGNED", misaligned.to_string())
+        }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        let failure = Self::of(&error, error.raw_os_error(), "open").with_path(error.path());
+        match &error {
+            OpenError::NothingAsked { .. } => failure.with_code("ERR_INVALID_ARG_VALUE"),
+            OpenError::NotAFile { .. } => failure.with_code("ERR_TRUEIO_NOT_A_FILE"),
+            OpenError::Refused { .. } => failure.with_code("ERR_TRUEIO_DIRECT_REFUSED"),
+            OpenError::Buffers { .. } => failure.with_code("ERR_TRUEIO_WOULD_BUFFER"),
+            OpenError::Busy { source, .. } | OpenError::Io { source, .. } => failure.with_code_of(source),
+            _ => failure.with_code("ERR_TRUEIO_IO"),
+        }
+    }
+}
+
+impl From<ProbeError> for Failure {
+    fn from(error: ProbeError) -> Self {
+        let failure = Self::of(&error, error.raw_os_error(), "open");
+        let (failure, path) = match &error {
+            ProbeError::NotAFile { path, .. } => (failure.with_code("ERR_TRUEIO_NOT_A_FILE"), path),
+            ProbeError::Io { path, source } => (failure.with_code_of(source), path),
+            _ => return failure.with_code("ERR_TRUEIO_IO"),
+        };
+        match path {
+            Some(path) => failure.with_path(path),
+            None => failure,
+        }
+    }
+}
+
+impl From<TransferError> for Failure {
+    fn from(error: TransferError) -> Self {
+        let syscall = match &error {
+            TransferError::EndOfFile { .. } | TransferError::Io { write: false, .. } => "read",
+            _ => "write",
+        };
+        let mut failure = Self::of(&error, error.raw_os_error(), syscall);
+        failure.done_bytes = Some(error.done() as f64);
+        match &error {
+            TransferError::Misaligned(misaligned) => Self::from(misaligned),
+            TransferError::EndOfFile { .. } => failure.with_code("ERR_TRUEIO_END_OF_FILE"),
+            TransferError::NothingAccepted { .. } => failure.with_code("ERR_TRUEIO_NOTHING_ACCEPTED"),
+            TransferError::StoppedMisaligned { .. } => failure.with_code("ERR_TRUEIO_STOPPED_MISALIGNED"),
+            TransferError::Io { source, .. } => failure.with_code_of(source),
+            _ => failure.with_code("ERR_TRUEIO_IO"),
+        }
+    }
+}
+
+impl From<AtomicError> for Failure {
+    fn from(error: AtomicError) -> Self {
+        match error {
+            AtomicError::Transfer(error) => error.into(),
+            AtomicError::Torn { done, .. } => Self {
+                done_bytes: Some(done as f64),
+                syscall: Some("write".into()),
+                ..Self::own("ERR_TRUEIO_TORN", error.to_string())
+            },
+            error => Self::own("ERR_TRUEIO_NOT_ATOMIC", error.to_string()),
+        }
+    }
+}
+
+impl From<BufferError> for Failure {
+    fn from(error: BufferError) -> Self {
+        let code = match &error {
+            BufferError::OutOfMemory { .. } | BufferError::TooLarge { .. } => "ENOMEM",
+            _ => "ERR_OUT_OF_RANGE",
+        };
+        Self::own(code, error.to_string())
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        match &error {
+            DeviceError::Io { source, .. } => Self::of(&error, error.raw_os_error(), "ioctl").with_code_of(source),
+            _ => Self::own("ENOTBLK", error.to_string()),
+        }
+    }
+}
+
+impl From<LockError> for Failure {
+    fn from(error: LockError) -> Self {
+        let failure = Self::of(&error, error.raw_os_error(), "flock");
+        match &error {
+            LockError::Unsupported(_) => failure.with_code("ENOTSUP"),
+            LockError::Held(source) | LockError::Io(source) => failure.with_code_of(source),
+            _ => failure.with_code("ERR_TRUEIO_IO"),
+        }
+    }
+}

@@ -1,0 +1,596 @@
+//! What `promises.js` needs: probing, and files with a policy.
+//!
+//! A file is shared by the object that JavaScript holds and by every transfer in it; the last to leave
+//! closes it. `promises.js` lets `close` wait for the transfers, so that it is closed when `close` says so.
+
+use crate::failure::Failure;
+use crate::memory::{self, Access, Block, Claim};
+use crate::work;
+use napi::bindgen_prelude::{Env, JsValue, Unknown};
+use napi::sys;
+use napi_derive::napi;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use trueio_direct::{
+    Alignment, AlignmentSource, Answer, DirectFile, FlushLevel, Granted, LockMode, OpenOptions, Policy, Probe, Support,
+    SyncMode, check_transfer,
+};
+
+/// What direct I/O demands, in bytes; absent: nobody says.
+#[napi(object)]
+pub struct AlignmentFacts {
+    /// Of the address of every buffer.
+    pub memory_bytes: Option<u32>,
+    /// Of offset and length of every write.
+    pub write_offset_bytes: Option<u32>,
+    /// Of offset and length of every read.
+    pub read_offset_bytes: Option<u32>,
+    /// Whose word it is.
+    pub source: String,
+    /// The same, as a sentence without a full stop.
+    pub explanation: String,
+}
+
+impl From<&Alignment> for AlignmentFacts {
+    fn from(alignment: &Alignment) -> Self {
+        let source = match alignment.source {
+            AlignmentSource::Statx => "statx",
+            AlignmentSource::XfsDioInfo => "xfs",
+            AlignmentSource::SectorSize => "sector-size",
+            AlignmentSource::FilesystemBlock => "filesystem-block",
+            AlignmentSource::StorageQuery => "storage-query",
+            AlignmentSource::Assumed => "assumed",
+            AlignmentSource::NotNeeded => "not-needed",
+            _ => "unknown",
+        };
+        Self {
+            memory_bytes: alignment.memory_bytes,
+            write_offset_bytes: alignment.write_offset_bytes,
+            read_offset_bytes: alignment.read_offset_bytes,
+            source: source.into(),
+            explanation: alignment.source.to_string(),
+        }
+    }
+}
+
+/// Limits of atomic writes, in bytes.
+#[napi(object)]
+pub struct AtomicLimits {
+    /// The smallest.
+    pub min_bytes: u32,
+    /// The largest.
+    pub max_bytes: u32,
+    /// The largest that needs no slower path; 0: not reported.
+    pub max_fast_bytes: u32,
+    /// How many buffers one may gather.
+    pub segments_max: u32,
+}
+
+/// What a file offers.
+#[napi(object)]
+pub struct ProbeFacts {
+    /// `direct`, `silently-buffered`, `refused` or `unknown`.
+    pub support: String,
+    /// Who says so.
+    pub reason: String,
+    /// What it demands.
+    pub alignment: AlignmentFacts,
+    /// `yes`, `no` or `unknown`.
+    pub atomic_write_answer: String,
+    /// Absent unless the answer is `yes`.
+    pub atomic_write: Option<AtomicLimits>,
+    /// `yes`, `no` or `unknown`.
+    pub uncached_buffered: String,
+    /// The filesystem's name.
+    pub filesystem: String,
+}
+
+impl From<Probe> for ProbeFacts {
+    fn from(probe: Probe) -> Self {
+        let answer = |answer| match answer {
+            Answer::Yes => "yes".to_owned(),
+            Answer::No => "no".to_owned(),
+            Answer::Unknown => "unknown".to_owned(),
+        };
+        let support = match probe.support {
+            Support::Direct => "direct",
+            Support::SilentlyBuffered { .. } => "silently-buffered",
+            Support::Refused { .. } => "refused",
+            Support::Unknown { .. } => "unknown",
+        };
+        Self {
+            support: support.into(),
+            reason: probe.reason,
+            alignment: (&probe.alignment).into(),
+            atomic_write_answer: answer(probe.atomic_write_answer),
+            atomic_write: probe.atomic_write.map(|limits| AtomicLimits {
+                min_bytes: limits.min_bytes,
+                max_bytes: limits.max_bytes,
+                max_fast_bytes: limits.max_fast_bytes,
+                segments_max: limits.segments_max,
+            }),
+            uncached_buffered: answer(probe.uncached_buffered),
+            filesystem: probe.filesystem,
+        }
+    }
+}
+
+/// Asks what the file or disk at `path` offers.
+#[napi]
+pub fn probe(env: Env, path: String, done: Unknown) -> napi::Result<()> {
+    let job = move || Ok(trueio_direct::probe(Path::new(&path))?);
+    work::start(env, &done, None, job, |_, _, probe| Ok(ProbeFacts::from(probe)))
+}
+
+/// Asks what a new file in the folder at `path` would be offered.
+#[napi]
+pub fn probe_directory(env: Env, path: String, done: Unknown) -> napi::Result<()> {
+    let job = move || Ok(trueio_direct::probe_directory(Path::new(&path))?);
+    work::start(env, &done, None, job, |_, _, probe| Ok(ProbeFacts::from(probe)))
+}
+
+/// Makes the names in the folder at `path` durable.
+#[napi]
+pub fn sync_directory(env: Env, path: String, done: Unknown) -> napi::Result<()> {
+    let job = move || {
+        trueio_direct::sync_directory(Path::new(&path)).map_err(|error| Failure {
+            path: Some(path.clone()),
+            ..Failure::of_io(&format!("making the names in `{path}` durable"), &error, "fsync")
+        })
+    };
+    work::start(env, &done, None, job, |_, _, ()| Ok(()))
+}
+
+/// How to open a file. The words have been checked in JavaScript.
+#[napi(object)]
+pub struct OpenRequest {
+    /// For reading.
+    pub read: bool,
+    /// For writing.
+    pub write: bool,
+    /// A new one.
+    pub create_new: bool,
+    /// `require`, `prefer` or `off`.
+    pub policy: String,
+    /// `none`, `dsync` or `sync`.
+    pub sync: String,
+    /// Alone.
+    pub exclusive: bool,
+    /// Permissions of a new file.
+    pub mode: u32,
+}
+
+/// Opens `path`; the value is a [`NativeFile`].
+#[napi]
+pub fn open(env: Env, path: String, request: OpenRequest, done: Unknown) -> napi::Result<()> {
+    let policy = match request.policy.as_str() {
+        "require" => Policy::Require,
+        "prefer" => Policy::Prefer,
+        "off" => Policy::Off,
+        other => return Err(napi::Error::from_reason(format!("`{other}` is not a policy"))),
+    };
+    let sync = match request.sync.as_str() {
+        "none" => SyncMode::None,
+        "dsync" => SyncMode::Dsync,
+        "sync" => SyncMode::Sync,
+        other => return Err(napi::Error::from_reason(format!("`{other}` is not a sync mode"))),
+    };
+    let options = OpenOptions::new()
+        .read(request.read)
+        .write(request.write)
+        .create_new(request.create_new)
+        .policy(policy)
+        .sync(sync)
+        .exclusive(request.exclusive)
+        .mode(request.mode);
+    let job = move || Ok(options.open(&PathBuf::from(path))?);
+    work::start(env, &done, None, job, |_, _, file| Ok(NativeFile { file: Some(Arc::new(file)) }))
+}
+
+/// What a completed transfer came to.
+#[napi(object)]
+pub struct TransferFacts {
+    /// How many bytes, as asked for.
+    pub bytes: f64,
+    /// How many calls of the system it took.
+    pub calls: u32,
+    /// Whether it was made in a copy, because the buffer's memory was not allocated here.
+    pub is_copied: bool,
+}
+
+/// What a flush did.
+#[napi(object)]
+pub struct FlushFacts {
+    /// The level that was reached.
+    pub level: String,
+    /// Whether the call is also specified to flush the device's volatile cache.
+    pub is_device_cache_flushed: bool,
+    /// What was called.
+    pub call: String,
+}
+
+/// What part of a file is in the page cache, in pages; absent: not known.
+#[napi(object)]
+pub struct ResidencyFacts {
+    /// In the cache.
+    pub cached_pages: f64,
+    /// Of these, changed.
+    pub dirty_pages: Option<f64>,
+    /// Of these, being written.
+    pub writeback_pages: Option<f64>,
+    /// In bytes.
+    pub page_size_bytes: f64,
+    /// In the range.
+    pub file_pages: f64,
+    /// Who counted.
+    pub source: String,
+}
+
+/// What a disk says about itself; absent: it does not say.
+#[napi(object)]
+pub struct DiskFacts {
+    /// In bytes.
+    pub size_bytes: f64,
+    /// In bytes.
+    pub logical_sector_bytes: u32,
+    /// In bytes.
+    pub physical_sector_bytes: Option<u32>,
+    /// In bytes.
+    pub minimum_io_bytes: Option<u32>,
+    /// In bytes.
+    pub optimal_io_bytes: Option<u32>,
+    /// Whether it turns.
+    pub is_rotational: Option<bool>,
+    /// Its serial number.
+    pub serial: Option<String>,
+    /// Who told it.
+    pub serial_source: Option<String>,
+}
+
+/// What kind of transfer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Read,
+    ReadUncached,
+    ReadUnaligned,
+    Write,
+    WriteDsync,
+    WriteUncached,
+    WriteUnaligned,
+    WriteAtomic,
+}
+
+impl Kind {
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "read" => Self::Read,
+            "read-uncached" => Self::ReadUncached,
+            "read-unaligned" => Self::ReadUnaligned,
+            "write" => Self::Write,
+            "write-dsync" => Self::WriteDsync,
+            "write-uncached" => Self::WriteUncached,
+            "write-unaligned" => Self::WriteUnaligned,
+            "write-atomic" => Self::WriteAtomic,
+            _ => return None,
+        })
+    }
+
+    fn access(self) -> Access {
+        match self {
+            Self::Read | Self::ReadUncached | Self::ReadUnaligned => Access::Filled,
+            _ => Access::Taken,
+        }
+    }
+
+    fn is_strict(self) -> bool {
+        !matches!(self, Self::ReadUnaligned | Self::WriteUnaligned)
+    }
+}
+
+/// Makes the transfer. On the pool's thread.
+fn carry_out(file: &DirectFile, kind: Kind, memory: &mut Claim, offset: u64) -> Result<TransferFacts, Failure> {
+    use trueio_direct as direct;
+    if matches!(kind, Kind::ReadUncached | Kind::WriteUncached) && file.granted() != Granted::Buffered {
+        return Err(Failure::own(
+            "ENOTSUP",
+            format!(
+                "an uncached transfer goes through the page cache, and this file is open as \"{}\"",
+                file.granted()
+            ),
+        ));
+    }
+    let length = memory.bytes().len();
+    let transfer = match kind {
+        Kind::Read => file.read_exact_at(memory.bytes_mut(), offset),
+        Kind::ReadUncached => direct::read_uncached_at(file.file(), memory.bytes_mut(), offset),
+        Kind::ReadUnaligned => direct::read_unaligned_by_copy_at(file, memory.bytes_mut(), offset),
+        Kind::Write => file.write_all_at(memory.bytes(), offset),
+        Kind::WriteDsync => direct::write_dsync_at(file, memory.bytes(), offset),
+        Kind::WriteUncached => direct::write_uncached_at(file.file(), memory.bytes(), offset),
+        Kind::WriteUnaligned => direct::write_unaligned_by_read_modify_write_at(file, memory.bytes(), offset),
+        Kind::WriteAtomic => {
+            let probe = direct::probe_file(file.file())?;
+            let Some(limits) = probe.atomic_write else {
+                let why = match probe.atomic_write_answer {
+                    Answer::No => "this file has no atomic writes",
+                    _ => "nobody says whether this file has atomic writes",
+                };
+                return Err(Failure::own("ENOTSUP", why));
+            };
+            direct::write_atomic_at(file, &limits, memory.bytes(), offset)?;
+            Ok(direct::Transfer { bytes: length, calls: 1 })
+        }
+    };
+    let transfer = transfer.map_err(|error| {
+        let likely = file.likely_cause(&error);
+        let mut failure = Failure::from(error);
+        if let Some(likely) = likely {
+            failure.message += &format!(" (likely: {likely})");
+        }
+        failure
+    })?;
+    Ok(TransferFacts { bytes: transfer.bytes as f64, calls: transfer.calls, is_copied: false })
+}
+
+/// An open file.
+#[napi]
+pub struct NativeFile {
+    /// [`None`] after `close`.
+    file: Option<Arc<DirectFile>>,
+}
+
+#[napi]
+impl NativeFile {
+    fn open_file(&self) -> napi::Result<Arc<DirectFile>> {
+        self.file.clone().ok_or_else(|| napi::Error::from_reason("the file is closed"))
+    }
+
+    /// What opening gave: `direct`, `not-kept` or `buffered`.
+    #[napi(getter)]
+    pub fn granted(&self) -> napi::Result<String> {
+        Ok(match self.open_file()?.granted() {
+            Granted::Direct => "direct",
+            Granted::NotKept => "not-kept",
+            Granted::Buffered => "buffered",
+        }
+        .into())
+    }
+
+    /// Why that was granted.
+    #[napi(getter)]
+    pub fn reason(&self) -> napi::Result<String> {
+        Ok(self.open_file()?.reason().to_owned())
+    }
+
+    /// What transfers must keep to.
+    #[napi(getter)]
+    pub fn alignment(&self) -> napi::Result<AlignmentFacts> {
+        Ok(self.open_file()?.alignment().into())
+    }
+
+    /// Lets go of the file. It is closed when the last transfer in it has ended.
+    #[napi]
+    pub fn close(&mut self, env: Env, done: Unknown) -> napi::Result<()> {
+        // Closing may wait for the disk, so the last owner must not be this thread.
+        let file = self.file.take();
+        work::start(
+            env,
+            &done,
+            None,
+            move || {
+                drop(file);
+                Ok(())
+            },
+            |_, _, ()| Ok(()),
+        )
+    }
+
+    /// What a transfer of `buffer` at `offset` would be refused for; absent: nothing.
+    #[napi]
+    pub fn check(&self, env: Env, buffer: Unknown, offset: f64, is_write: bool) -> napi::Result<Option<Failure>> {
+        let file = self.open_file()?;
+        let place = match memory::place_of(&env, buffer.raw()) {
+            Ok(place) => place,
+            Err(failure) => return Ok(Some(failure)),
+        };
+        let checked = check_transfer(file.alignment(), place.address.addr(), place.length, offset as u64, is_write);
+        Ok(checked.err().as_ref().map(Failure::from))
+    }
+
+    /// Reads or writes all of `buffer` at `offset`, as `kind` says.
+    #[napi]
+    pub fn transfer(
+        &self,
+        env: Env,
+        kind: String,
+        buffer: Unknown,
+        offset: f64,
+        done: Unknown,
+    ) -> napi::Result<Option<Failure>> {
+        let file = self.open_file()?;
+        let Some(kind) = Kind::of(&kind) else {
+            return Err(napi::Error::from_reason(format!("`{kind}` is not a kind of transfer")));
+        };
+        // What the check in JavaScript lets through: 0 to 2^53 - 1.
+        let offset = offset as u64;
+        match claim(&env, &file, kind, &buffer, offset) {
+            Err(failure) => Ok(Some(failure)),
+            Ok((mut memory, is_copied)) => {
+                let job = move || {
+                    let mut facts = carry_out(&file, kind, &mut memory, offset)?;
+                    facts.is_copied = is_copied;
+                    Ok((facts, memory))
+                };
+                let settle =
+                    move |env: &Env, kept: Option<sys::napi_value>, (facts, memory): (TransferFacts, Claim)| {
+                        if is_copied && kind.access() == Access::Filled {
+                            copy_back(env, kept, &memory)?;
+                        }
+                        Ok(facts)
+                    };
+                work::start(env, &done, Some(&buffer), job, settle)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Makes what was written durable as far as `level`.
+    #[napi]
+    pub fn flush(&self, env: Env, level: String, done: Unknown) -> napi::Result<()> {
+        let file = self.open_file()?;
+        let level = match level.as_str() {
+            "barrier" => FlushLevel::Barrier,
+            "data" => FlushLevel::Data,
+            "file" => FlushLevel::File,
+            "device" => FlushLevel::Device,
+            other => return Err(napi::Error::from_reason(format!("`{other}` is not a flush level"))),
+        };
+        let job = move || file.flush(level).map_err(|error| Failure::of_io("flushing", &error, "fsync"));
+        work::start(env, &done, None, job, |_, _, flushed| {
+            let level = match flushed.level {
+                FlushLevel::Barrier => "barrier",
+                FlushLevel::Data => "data",
+                FlushLevel::File => "file",
+                FlushLevel::Device => "device",
+            };
+            Ok(FlushFacts {
+                level: level.into(),
+                is_device_cache_flushed: flushed.device_cache_flushed,
+                call: flushed.call.into(),
+            })
+        })
+    }
+
+    /// Reserves space.
+    #[napi]
+    pub fn preallocate(&self, env: Env, offset: f64, length: f64, done: Unknown) -> napi::Result<()> {
+        let file = self.open_file()?;
+        let job = move || {
+            trueio_direct::preallocate(file.file(), offset as u64, length as u64)
+                .map_err(|error| Failure::of_io("reserving space", &error, "fallocate"))
+        };
+        work::start(env, &done, None, job, |_, _, ()| Ok(()))
+    }
+
+    /// How long the file is, or how much the disk holds, in bytes.
+    #[napi]
+    pub fn size(&self, env: Env, done: Unknown) -> napi::Result<()> {
+        let file = self.open_file()?;
+        let job = move || {
+            let metadata =
+                file.file().metadata().map_err(|error| Failure::of_io("asking for the size", &error, "fstat"))?;
+            if metadata.is_file() {
+                return Ok(metadata.len() as f64);
+            }
+            Ok(trueio_direct::device_facts(file.file())?.size_bytes as f64)
+        };
+        work::start(env, &done, None, job, |_, _, size| Ok(size))
+    }
+
+    /// What the disk says about itself.
+    #[napi]
+    pub fn device_facts(&self, env: Env, done: Unknown) -> napi::Result<()> {
+        let file = self.open_file()?;
+        let job = move || Ok(trueio_direct::device_facts(file.file())?);
+        work::start(env, &done, None, job, |_, _, facts| {
+            Ok(DiskFacts {
+                size_bytes: facts.size_bytes as f64,
+                logical_sector_bytes: facts.logical_sector_bytes,
+                physical_sector_bytes: facts.physical_sector_bytes,
+                minimum_io_bytes: facts.minimum_io_bytes,
+                optimal_io_bytes: facts.optimal_io_bytes,
+                is_rotational: facts.is_rotational,
+                serial: facts.serial,
+                serial_source: facts.serial_source.map(str::to_owned),
+            })
+        })
+    }
+
+    /// Locks the file without waiting, `shared` or `exclusive`; `none` gives the lock up.
+    #[napi]
+    pub fn lock(&self, env: Env, mode: String, done: Unknown) -> napi::Result<()> {
+        let file = self.open_file()?;
+        let mode = match mode.as_str() {
+            "shared" => Some(LockMode::Shared),
+            "exclusive" => Some(LockMode::Exclusive),
+            "none" => None,
+            other => return Err(napi::Error::from_reason(format!("`{other}` is not a lock mode"))),
+        };
+        let job = move || match mode {
+            Some(mode) => Ok(trueio_direct::try_lock(file.file(), mode)?),
+            None => Ok(trueio_direct::unlock(file.file())?),
+        };
+        work::start(env, &done, None, job, |_, _, ()| Ok(()))
+    }
+
+    /// What of the file is in the page cache; a length of 0 means up to the end.
+    #[napi]
+    pub fn residency(&self, env: Env, offset: f64, length: f64, done: Unknown) -> napi::Result<()> {
+        let file = self.open_file()?;
+        let job = move || {
+            trueio_direct::residency(file.file(), offset as u64, length as u64)
+                .map_err(|error| Failure::of_io("counting cached pages", &error, "cachestat"))
+        };
+        work::start(env, &done, None, job, |_, _, found| {
+            Ok(ResidencyFacts {
+                cached_pages: found.cached_pages as f64,
+                dirty_pages: found.dirty_pages.map(|pages| pages as f64),
+                writeback_pages: found.writeback_pages.map(|pages| pages as f64),
+                page_size_bytes: found.page_size_bytes as f64,
+                file_pages: found.file_pages as f64,
+                source: found.source.into(),
+            })
+        })
+    }
+
+    /// Asks for clean pages of the file to be dropped; a length of 0 means up to the end.
+    #[napi]
+    pub fn evict(&self, env: Env, offset: f64, length: f64, done: Unknown) -> napi::Result<()> {
+        let file = self.open_file()?;
+        let job = move || {
+            trueio_direct::evict(file.file(), offset as u64, length as u64)
+                .map_err(|error| Failure::of_io("evicting cached pages", &error, "fadvise"))
+        };
+        work::start(env, &done, None, job, |_, _, ()| Ok(()))
+    }
+}
+
+/// The memory for a transfer, and whether it is a copy.
+fn claim(env: &Env, file: &DirectFile, kind: Kind, buffer: &Unknown, offset: u64) -> Result<(Claim, bool), Failure> {
+    let place = memory::place_of(env, buffer.raw())?;
+    if place.length == 0 {
+        return Err(Failure::own("ERR_OUT_OF_RANGE", "a transfer of zero bytes was asked for"));
+    }
+    if let Some((block, range)) = memory::block_at(place) {
+        return Ok((block.claim(range, kind.access())?, false));
+    }
+    // A copy is aligned whatever the user's buffer is, so his must be looked at here.
+    if kind.is_strict() {
+        let is_write = kind.access() == Access::Taken;
+        let checked = check_transfer(file.alignment(), place.address.addr(), place.length, offset, is_write);
+        checked.map_err(|misaligned| Failure::from(&misaligned))?;
+    }
+    let align = file.alignment().or_assumed().memory_bytes.unwrap_or(1).max(4096) as usize;
+    let block = Block::new(place.length, align.next_power_of_two())?;
+    if kind.access() == Access::Taken {
+        let mut whole = block.claim(0..place.length, Access::Filled)?;
+        // SAFETY: the buffer's bytes, in place until JavaScript runs again, and not this block's.
+        unsafe { std::ptr::copy_nonoverlapping(place.address, whole.bytes_mut().as_mut_ptr(), place.length) };
+    }
+    Ok((block.claim(0..place.length, kind.access())?, true))
+}
+
+/// Copies what was read to the buffer that it was read for.
+fn copy_back(env: &Env, kept: Option<sys::napi_value>, memory: &Claim) -> Result<(), Failure> {
+    let place = memory::place_of(env, kept.unwrap_or(std::ptr::null_mut()))?;
+    let bytes = memory.bytes();
+    if place.length != bytes.len() {
+        return Err(Failure::own(
+            "ERR_TRUEIO_BUFFER_DETACHED",
+            "the buffer's memory was given away (transferred or resized) while it was being read into",
+        ));
+    }
+    // SAFETY: the buffer's bytes, in place until JavaScript runs again, and not this block's.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place.address, place.length) };
+    Ok(())
+}

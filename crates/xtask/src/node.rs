@@ -1,0 +1,112 @@
+//! The tests of `bindings/node`, as a step of `cargo xtask ci`.
+//!
+//! The compiled half is built with cargo, what the tests need is fetched with `npm ci` (scripts of
+//! packages are not run), and `node --test` runs them. Each test counts as one.
+//!
+//! Cannot do: get a newer Node. The one that is here is used, or the one that apt has.
+
+use crate::ci::{Counts, Outcome, ended};
+use crate::workspace::{self, command, has_program};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Builds, fetches and runs. `required` are the needs whose lack makes a test fail, not skip.
+pub(crate) fn tests(is_ci: bool, required: &[&str]) -> (Outcome, Option<Counts>) {
+    let missing: Vec<&str> = ["node", "npm"].into_iter().filter(|program| !has_program(program)).collect();
+    if !missing.is_empty() {
+        return (Outcome::skipped(&format!("no {}", missing.join(", no "))), None);
+    }
+    let folder = workspace::root().join("bindings/node");
+    for (what, begun) in [("the build", build(&folder)), ("`npm ci`", fetch(&folder.join("test")))] {
+        if let Err(why) = begun {
+            return (Outcome::Failed(format!("{what}: {why}")), None);
+        }
+    }
+    let mut names: Vec<String> = std::fs::read_dir(folder.join("test"))
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".test.js"))
+        .map(|name| format!("test/{name}"))
+        .collect();
+    names.sort();
+    let mut test = command("node");
+    test.current_dir(&folder).args(["--test", "--test-reporter=spec"]).args(names).env("NO_COLOR", "1");
+    if is_ci {
+        // Node's headers come with Node; upstream's library is compiled against them.
+        test.env("TRUEIO_REQUIRE", [required, &["node-headers"]].concat().join(","));
+    }
+    counted(&mut test)
+}
+
+fn build(folder: &Path) -> Result<(), String> {
+    succeeds(command("node").current_dir(folder).arg("scripts/build.js"))
+}
+
+/// Fetches what the lock file names, unless that is what is there.
+fn fetch(folder: &Path) -> Result<(), String> {
+    let time = |name: &str| std::fs::metadata(folder.join(name)).and_then(|metadata| metadata.modified());
+    // npm writes the first of these when it is done.
+    if let (Ok(fetched), Ok(locked)) = (time("node_modules/.package-lock.json"), time("package-lock.json"))
+        && fetched >= locked
+    {
+        return Ok(());
+    }
+    succeeds(command("npm").current_dir(folder).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]))
+}
+
+fn succeeds(command: &mut Command) -> Result<(), String> {
+    match command.stdin(Stdio::null()).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(status.to_string()),
+        Err(error) => Err(format!("{}: {error}", command.get_program().to_string_lossy())),
+    }
+}
+
+/// Runs a `node --test` and counts.
+fn counted(test: &mut Command) -> (Outcome, Option<Counts>) {
+    let mut child = match test.stdin(Stdio::null()).stdout(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(error) => return (Outcome::Failed(format!("node: {error}")), None),
+    };
+    let mut counts = Counts::default();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line);
+            count(&mut counts, &line);
+            println!("{line}");
+        }
+    }
+    if counts == Counts::default() {
+        let why = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        return (Outcome::Failed(format!("node ran no test; {why}")), None);
+    }
+    ended(child, counts)
+}
+
+/// Takes a line of the closing sums of `--test-reporter=spec`: `ℹ pass 28`.
+fn count(counts: &mut Counts, line: &str) {
+    let Some((word, number)) = line.strip_prefix("ℹ ").and_then(|rest| rest.split_once(' ')) else { return };
+    let Ok(number) = number.trim().parse::<u64>() else { return };
+    match word {
+        "pass" => counts.passed += number,
+        "fail" | "cancelled" => counts.failed += number,
+        "skipped" | "todo" => counts.skipped += number,
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sums_of_node_are_counted_and_nothing_else_is() {
+        let mut counts = Counts::default();
+        let text = "✔ ℹ pass 99 (1ms)\nℹ tests 12\nℹ suites 0\nℹ pass 7\nℹ fail 2\nℹ cancelled 1\nℹ skipped 2\nℹ todo 0\n\
+            ℹ duration_ms 1087.93";
+        text.lines().for_each(|line| count(&mut counts, line));
+        assert_eq!(counts, Counts { passed: 7, failed: 3, skipped: 2 });
+    }
+}
