@@ -19,7 +19,7 @@ const PACKAGES: &[(&str, &str)] = &[
 
 /// Installs what the tests use.
 pub(crate) fn install_packages() -> Result<String, String> {
-    install(&PACKAGES)
+    install(PACKAGES)
 }
 
 /// Installs what is missing; the error names what is missing still and why.
