@@ -1,0 +1,106 @@
+'use strict';
+// Makes the npm package: JavaScript, types, compiled halves, and the source to build others.
+//
+//   node scripts/pack.js [--platforms LIST] [--debug] [--to FOLDER]
+//
+// LIST names platforms by comma, `all`, or `none`; the default is this machine's own. Other systems are
+// linked by cargo-zigbuild with zig (`pip install ziglang cargo-zigbuild`), Windows by mingw-w64. A platform
+// that cannot be built fails the whole. `--debug` is for tests. The last line printed is the package's path.
+//
+// What is linked here is run here only on Linux x86-64; ../README.md says what was run elsewhere.
+
+const { execFileSync } = require('child_process');
+const fs = require('fs');
+const path = require('path');
+const { build } = require('../lib/cargo');
+const { ROOT, platformName } = require('../lib/platform');
+
+const REPOSITORY = path.join(ROOT, '..', '..');
+
+// Name in Node's words -> Rust's target. glibc 2.17 is what manylinux2014 promises.
+const PLATFORMS = {
+  'linux-x64-gnu': { target: 'x86_64-unknown-linux-gnu.2.17' },
+  'linux-x64-musl': { target: 'x86_64-unknown-linux-musl', isMusl: true },
+  'linux-arm64-gnu': { target: 'aarch64-unknown-linux-gnu.2.17' },
+  'linux-arm64-musl': { target: 'aarch64-unknown-linux-musl', isMusl: true },
+  'darwin-x64': { target: 'x86_64-apple-darwin' },
+  'darwin-arm64': { target: 'aarch64-apple-darwin' },
+  'freebsd-x64': { target: 'x86_64-unknown-freebsd' },
+  'win32-x64': { target: 'x86_64-pc-windows-gnu', isMingw: true },
+};
+
+function option(name) {
+  const index = process.argv.indexOf(name);
+  return index < 0 ? undefined : process.argv[index + 1];
+}
+
+function wanted() {
+  const list = option('--platforms') ?? platformName();
+  if (list === 'none') return [];
+  const names = list === 'all' ? Object.keys(PLATFORMS) : list.split(',');
+  const unknown = names.filter((name) => !(name in PLATFORMS) && name !== platformName());
+  if (unknown.length > 0) throw new Error(`no such platform: ${unknown.join(', ')}; there are ${Object.keys(PLATFORMS).join(', ')}`);
+  return names;
+}
+
+/** Builds for `name` into `to`. This machine's own needs no zig, if its libc need not be an old one. */
+function compile(name, to) {
+  const platform = PLATFORMS[name];
+  const isRelease = !process.argv.includes('--debug');
+  const common = { manifest: path.join(ROOT, 'Cargo.toml'), isRelease, to };
+  // Nobody debugs a published binary by its symbols, and they are most of its size.
+  const env = isRelease ? { CARGO_PROFILE_RELEASE_STRIP: 'symbols', CARGO_PROFILE_RELEASE_DEBUG: 'none' } : {};
+  if (option('--platforms') === undefined) return build({ ...common, env });
+  execFileSync('rustup', ['target', 'add', platform.target.replace(/\.2\.17$/, '')], { cwd: REPOSITORY, stdio: 'inherit' });
+  // A musl library that brings its own libc would have two in one process.
+  if (platform.isMusl) env.RUSTFLAGS = '-C target-feature=-crt-static';
+  return build({ ...common, env, target: platform.target, command: platform.isMingw ? 'build' : 'zigbuild' });
+}
+
+/** The source of the compiled half as a workspace of its own. */
+function copySource(stage) {
+  const native = path.join(stage, 'native');
+  for (const member of ['crates/direct', 'bindings/node']) {
+    for (const part of ['Cargo.toml', 'src']) {
+      fs.cpSync(path.join(REPOSITORY, member, part), path.join(native, member, part), { recursive: true });
+    }
+  }
+  const manifest = fs.readFileSync(path.join(REPOSITORY, 'Cargo.toml'), 'utf8');
+  const members = /^members = \[.*\]$/m;
+  if (!members.test(manifest)) throw new Error('the workspace\'s Cargo.toml names no members');
+  fs.writeFileSync(
+    path.join(native, 'Cargo.toml'),
+    manifest.replace(members, 'members = ["crates/direct", "bindings/node"]')
+  );
+  // Cargo drops what these two do not use and keeps the versions of the rest.
+  fs.copyFileSync(path.join(REPOSITORY, 'Cargo.lock'), path.join(native, 'Cargo.lock'));
+}
+
+function main() {
+  const names = wanted();
+  const to = path.resolve(option('--to') ?? path.join(ROOT, 'build'));
+  fs.mkdirSync(to, { recursive: true });
+  const stage = fs.mkdtempSync(path.join(to, 'stage-'));
+  try {
+    for (const part of ['index.js', 'index.d.ts', 'promises.js', 'promises.d.ts', 'install.js', 'lib', 'samples', 'README.md']) {
+      fs.cpSync(path.join(ROOT, part), path.join(stage, part), { recursive: true });
+    }
+    for (const license of ['LICENSE-APACHE', 'LICENSE-MIT']) {
+      fs.copyFileSync(path.join(REPOSITORY, license), path.join(stage, license));
+    }
+    const description = JSON.parse(fs.readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
+    description.scripts = { install: description.scripts.install };
+    fs.writeFileSync(path.join(stage, 'package.json'), JSON.stringify(description, null, 2) + '\n');
+    copySource(stage);
+    for (const name of names) compile(name, path.join(stage, 'prebuilds', name, 'trueio_direct.node'));
+    const output = execFileSync('npm', ['pack', '--json', '--pack-destination', to, stage], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    console.log(path.join(to, JSON.parse(output)[0].filename));
+  } finally {
+    fs.rmSync(stage, { recursive: true, force: true });
+  }
+}
+
+main();
