@@ -74,7 +74,8 @@ pub(crate) fn device(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         format!("{:#}\n", serde_json::json!(facts))
     } else {
         let style = output::style(std::io::stdout().is_terminal());
-        trueio_report::target(&facts, &trueio_device::environment(&system), &style)
+        let environment = trueio_device::environment(&system);
+        trueio_report::target(&facts, &environment, &style) + &trueio_report::facts(&facts, &style)
     };
     output::print_all(&text)?;
     Ok(ExitCode::SUCCESS)

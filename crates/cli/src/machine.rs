@@ -84,6 +84,7 @@ impl FactsSource for Live {
                     memory_alignment_bytes: any(),
                     write_alignment_bytes: any(),
                     read_alignment_bytes: any(),
+                    atomic_write: Fact::unknown("not asked yet"),
                 };
             }
             Ok(facts)

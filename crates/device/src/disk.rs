@@ -8,7 +8,7 @@
 use crate::counters::COUNTER_SECTOR_BYTES;
 use crate::identity::{DeviceNumber, parse_number};
 use crate::system::{System, why_not};
-use trueio_model::{DiskFacts, Fact};
+use trueio_model::{DiskFacts, DiskLimits, Fact};
 
 /// The facts of a whole disk, by its kernel name (`nvme0n1`). `None` if there is no such disk.
 pub fn disk_facts(system: &System, name: &str) -> Option<DiskFacts> {
@@ -27,6 +27,8 @@ pub fn disk_facts(system: &System, name: &str) -> Option<DiskFacts> {
         device_number,
         model: model(system, &directory, name),
         serial: serial(system, &directory),
+        firmware: first_of(system, &directory, &["device/firmware_rev", "device/rev", "device/fwrev"]),
+        wwid: first_of(system, &directory, &["wwid", "device/wwid"]),
         transport: transport(name, &real),
         size_bytes: Fact { value: sectors.value.map(|n| n * COUNTER_SECTOR_BYTES), source: sectors.source },
         logical_sector_bytes: system.number(&queue("logical_block_size")),
@@ -39,7 +41,49 @@ pub fn disk_facts(system: &System, name: &str) -> Option<DiskFacts> {
         max_request_bytes: kibibytes("max_sectors_kb"),
         read_ahead_bytes: kibibytes("read_ahead_kb"),
         counts_io: is_set("iostats"),
+        limits: limits(system, &directory),
     })
+}
+
+/// Source: Linux `Documentation/ABI/stable/sysfs-block`. `dma_alignment` is a mask there, and
+/// `chunk_sectors` counts units of 512 bytes.
+fn limits(system: &System, directory: &str) -> DiskLimits {
+    let queue = |file: &str| format!("{directory}/queue/{file}");
+    let number = |file: &str| -> Fact<u64> { system.number(&queue(file)) };
+    let scaled = |file: &str, scale: fn(u64) -> u64| {
+        let fact = number(file);
+        Fact { value: fact.value.map(scale), source: fact.source }
+    };
+    let queues = system.list(&format!("{directory}/mq"));
+    DiskLimits {
+        minimum_io_bytes: number("minimum_io_size"),
+        optimal_io_bytes: number("optimal_io_size"),
+        alignment_offset_bytes: system.number(&format!("{directory}/alignment_offset")),
+        dma_alignment_bytes: scaled("dma_alignment", |mask| mask.saturating_add(1)),
+        max_hw_request_bytes: scaled("max_hw_sectors_kb", |kib| kib.saturating_mul(1024)),
+        max_segment_count: system.number(&queue("max_segments")),
+        max_segment_bytes: number("max_segment_size"),
+        discard_granularity_bytes: number("discard_granularity"),
+        discard_max_bytes: number("discard_max_bytes"),
+        write_zeroes_max_bytes: number("write_zeroes_max_bytes"),
+        zoned: system.text(&queue("zoned")),
+        chunk_bytes: scaled("chunk_sectors", |sectors| sectors.saturating_mul(COUNTER_SECTOR_BYTES)),
+        atomic_write_max_bytes: number("atomic_write_unit_max_bytes"),
+        can_poll: system.fact(&queue("io_poll"), parse_flag),
+        hardware_queue_count: match u32::try_from(queues.len()) {
+            Ok(0) | Err(_) => Fact::unknown(format!("{directory}/mq does not exist")),
+            Ok(count) => Fact::known(count, format!("{directory}/mq")),
+        },
+        is_read_only: system.fact(&format!("{directory}/ro"), parse_flag),
+        is_removable: system.fact(&format!("{directory}/removable"), parse_flag),
+    }
+}
+
+/// The first of several files that says something; if none does, why the first does not.
+fn first_of(system: &System, directory: &str, files: &[&str]) -> Fact<String> {
+    let mut facts = files.iter().map(|file| system.text(&format!("{directory}/{file}")));
+    let first = facts.next().expect("there is a file to ask");
+    if first.value.is_some() { first } else { facts.find(|fact| fact.value.is_some()).unwrap_or(first) }
 }
 
 /// The number in `<directory>/dev`.

@@ -17,7 +17,7 @@ use crate::identity::{DeviceNumber, PathIdentity, parse_number};
 use crate::mounts::{Mount, mount_of};
 use crate::system::System;
 use std::path::Path;
-use trueio_model::{DiskFacts, Layer};
+use trueio_model::{DiskFacts, Fact, Layer, NamedFact, units};
 
 /// More layers than anybody stacks; a loop device on a file on itself cannot make us go round.
 const DEPTH_MAX: u32 = 24;
@@ -54,7 +54,11 @@ impl<'a> Stack<'a> {
     }
 
     fn push(&mut self, kind: &str, name: String, source: String, depth: u32) {
-        let layer = Layer { kind: kind.to_owned(), name, source, depth };
+        self.push_with(kind, name, source, depth, Vec::new());
+    }
+
+    fn push_with(&mut self, kind: &str, name: String, source: String, depth: u32, facts: Vec<NamedFact>) {
+        let layer = Layer { kind: kind.to_owned(), name, source, depth, facts };
         if !self.layers.contains(&layer) {
             self.layers.push(layer);
         }
@@ -114,7 +118,7 @@ impl<'a> Stack<'a> {
         };
         let name = directory.rsplit('/').next().unwrap_or_default().to_owned();
         if self.system.exists(&format!("{directory}/partition")) {
-            self.push("partition", name, link, depth);
+            self.push_with("partition", name, link, depth, partition_facts(self.system, &directory));
             let whole = directory.rsplit_once('/').map_or("", |(parent, _)| parent);
             if let Some(number) = device_number_at(self.system, whole) {
                 self.device(number, depth + 1, disks);
@@ -124,7 +128,8 @@ impl<'a> Stack<'a> {
         let slaves = self.system.list(&format!("{directory}/slaves"));
         if !slaves.is_empty() {
             let (kind, name) = self.stacked(&directory, &name);
-            self.push(kind, name, format!("{link}, slaves/"), depth);
+            let facts = stacked_facts(self.system, kind, &directory);
+            self.push_with(kind, name, format!("{link}, slaves/"), depth, facts);
             for slave in slaves {
                 if let Some(number) = device_number_at(self.system, &format!("{directory}/slaves/{slave}")) {
                     self.device(number, depth + 1, disks);
@@ -168,7 +173,8 @@ impl<'a> Stack<'a> {
             Ok(_) => "buffered",
             Err(_) => "not known whether direct",
         };
-        self.push("loop", format!("{name} ({how})"), format!("{link}, loop/dio"), depth);
+        let facts = loop_facts(self.system, directory);
+        self.push_with("loop", format!("{name} ({how})"), format!("{link}, loop/dio"), depth, facts);
         match self.system.identify(Path::new(backing)) {
             // A loop device may stand on another block device.
             Ok(identity) if identity.device != (0, 0) => self.device(identity.device, depth + 1, Disks::Named),
@@ -179,6 +185,71 @@ impl<'a> Stack<'a> {
             }
         }
     }
+}
+
+/// A number of sysfs as a size in words; `unit` is what it counts, in bytes.
+fn size_fact(system: &System, name: &str, path: &str, unit: u64) -> NamedFact {
+    let fact: Fact<u64> = system.number(path);
+    let fact = Fact { value: fact.value.map(|n| units::format_bytes(n.saturating_mul(unit))), source: fact.source };
+    NamedFact { name: name.to_owned(), fact }
+}
+
+fn word_fact(system: &System, name: &str, path: &str) -> NamedFact {
+    NamedFact { name: name.to_owned(), fact: system.text(path) }
+}
+
+/// Sectors of `start` and `size` are 512 bytes, whatever the disk's are: `Documentation/block/stat.rst`.
+fn partition_facts(system: &System, directory: &str) -> Vec<NamedFact> {
+    let alignment = system.fact(&format!("{directory}/alignment_offset"), |text| match text.parse::<i64>().ok()? {
+        0 => Some("to the disk's physical sectors".to_owned()),
+        bytes => Some(format!("no: {bytes} bytes off the disk's physical sectors")),
+    });
+    vec![
+        size_fact(system, "begins at", &format!("{directory}/start"), 512),
+        size_fact(system, "size", &format!("{directory}/size"), 512),
+        NamedFact { name: "aligned".to_owned(), fact: alignment },
+    ]
+}
+
+/// What a device that stands on others tells of itself.
+fn stacked_facts(system: &System, kind: &str, directory: &str) -> Vec<NamedFact> {
+    let at = |file: &str| format!("{directory}/{file}");
+    let mut facts = vec![
+        size_fact(system, "size", &at("size"), 512),
+        size_fact(system, "logical sector", &at("queue/logical_block_size"), 1),
+        word_fact(system, "write cache", &at("queue/write_cache")),
+    ];
+    let words: &[(&str, &str)] = match kind {
+        "dm" => &[("name", "dm/name"), ("uuid", "dm/uuid"), ("suspended", "dm/suspended")],
+        "md" => &[
+            ("level", "md/level"),
+            ("members", "md/raid_disks"),
+            ("missing members", "md/degraded"),
+            ("state", "md/array_state"),
+            ("doing", "md/sync_action"),
+        ],
+        "bcache" => &[
+            ("state", "bcache/state"),
+            ("mode", "bcache/cache_mode"),
+            ("backing device", "bcache/backing_dev_name"),
+            ("not written back", "bcache/dirty_data"),
+        ],
+        _ => &[],
+    };
+    facts.extend(words.iter().map(|(name, file)| word_fact(system, name, &at(file))));
+    if kind == "md" {
+        facts.push(size_fact(system, "chunk", &at("md/chunk_size"), 1));
+    }
+    facts
+}
+
+fn loop_facts(system: &System, directory: &str) -> Vec<NamedFact> {
+    let at = |file: &str| format!("{directory}/loop/{file}");
+    vec![
+        size_fact(system, "begins at", &at("offset"), 1),
+        size_fact(system, "size limit", &at("sizelimit"), 1),
+        word_fact(system, "detaches itself", &at("autoclear")),
+    ]
 }
 
 /// The block devices of a mounted filesystem; empty if it has none.

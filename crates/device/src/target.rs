@@ -8,8 +8,10 @@ use crate::system::System;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::path::Path;
-use trueio_direct::{AlignmentSource, Probe, ProbeError, Support};
-use trueio_model::{DirectFacts, DirectSupport, DiskFacts, Fact, FilesystemFacts, TargetFacts, TargetKind};
+use trueio_direct::{AlignmentSource, Answer, Probe, ProbeError, Support};
+use trueio_model::{
+    AtomicWriteFacts, DirectFacts, DirectSupport, DiskFacts, Fact, FilesystemFacts, TargetFacts, TargetKind,
+};
 
 /// What the thing at `path` is, and everything between it and the disks.
 ///
@@ -151,8 +153,19 @@ fn from_probe(probe: &Probe) -> DirectFacts {
         memory_alignment_bytes: number(alignment.memory_bytes),
         write_alignment_bytes: number(alignment.write_offset_bytes),
         read_alignment_bytes: number(alignment.read_offset_bytes),
+        atomic_write: match (probe.atomic_write_answer, probe.atomic_write) {
+            (_, Some(limits)) => {
+                let facts = AtomicWriteFacts { min_bytes: limits.min_bytes, max_bytes: limits.max_bytes };
+                Fact::known(facts, ATOMIC_SOURCE)
+            }
+            (Answer::No, None) => Fact::known(AtomicWriteFacts { min_bytes: 0, max_bytes: 0 }, ATOMIC_SOURCE),
+            (_, None) => Fact::unknown(format!("{ATOMIC_SOURCE} says nothing of it here")),
+        },
     }
 }
+
+/// Linux 6.11.
+const ATOMIC_SOURCE: &str = "statx(2) STATX_WRITE_ATOMIC";
 
 /// What is left when nothing could be asked: filesystems that keep their files in memory have no
 /// direct I/O, and elsewhere the largest logical sector of the disks is what a transfer needs.
@@ -166,6 +179,7 @@ fn not_asked(why: String, filesystem: Option<&FilesystemFacts>, disks: &[DiskFac
             memory_alignment_bytes: number(),
             write_alignment_bytes: number(),
             read_alignment_bytes: number(),
+            atomic_write: Fact::known(AtomicWriteFacts { min_bytes: 0, max_bytes: 0 }, "a filesystem in memory"),
         };
     }
     let sector = disks.iter().filter_map(|disk| disk.logical_sector_bytes.value).max();
@@ -179,5 +193,6 @@ fn not_asked(why: String, filesystem: Option<&FilesystemFacts>, disks: &[DiskFac
         memory_alignment_bytes: number(),
         write_alignment_bytes: number(),
         read_alignment_bytes: number(),
+        atomic_write: Fact::unknown(why.clone()),
     }
 }

@@ -136,6 +136,99 @@ fn a_mirror_leads_to_both_of_its_disks() {
     assert_eq!(usb.transport.value.as_deref(), Some("usb"));
 }
 
+/// The words of a layer: `name = value`, what is not known left out.
+fn words(facts: &TargetFacts, layer: &str) -> Vec<String> {
+    let layer = facts.stack.iter().find(|found| found.name.starts_with(layer)).expect(layer);
+    let known = layer.facts.iter().filter_map(|named| Some(format!("{} = {}", named.name, named.fact.value.as_ref()?)));
+    known.collect()
+}
+
+#[test]
+fn each_layer_tells_what_only_its_kind_has() {
+    let machine = machine("md-raid1-sata");
+    let facts = facts(&machine, "/srv/data");
+    assert_eq!(
+        words(&facts, "sda1"),
+        ["begins at = 1 MiB", "size = 3.64 TiB", "aligned = to the disk's physical sectors"]
+    );
+    let crooked = words(&facts, "sdb1");
+    assert_eq!(crooked[0], "begins at = 31.5 KiB");
+    assert_eq!(crooked[2], "aligned = no: 512 bytes off the disk's physical sectors");
+    let raid = words(&facts, "md0");
+    for word in ["level = raid1", "members = 2", "missing members = 0", "state = clean", "doing = idle", "chunk = 0 B"]
+    {
+        assert!(raid.contains(&word.to_owned()), "{word} is not in {raid:?}");
+    }
+    let volume = words(&facts, "dm-0");
+    assert!(volume.contains(&"name = vg-srv".to_owned()) && volume.contains(&"suspended = 0".to_owned()), "{volume:?}");
+}
+
+#[test]
+fn a_sata_disk_and_a_usb_disk_say_what_they_are_and_what_fits_into_a_request() {
+    let machine = machine("md-raid1-sata");
+    let sata = disk_facts(&machine.system, "sda").expect("sda");
+    assert_eq!(
+        (sata.firmware.value.as_deref(), sata.wwid.value.as_deref()),
+        (Some("0A82"), Some("naa.50014ee20e0d1c2b"))
+    );
+    assert_eq!(sata.firmware.source, "/sys/block/sda/device/rev");
+    let limits = &sata.limits;
+    assert_eq!(limits.max_hw_request_bytes.value, Some(32_767 << 10));
+    assert_eq!(limits.dma_alignment_bytes.value, Some(4), "sysfs shows a mask");
+    assert_eq!((limits.discard_max_bytes.value, limits.can_poll.value), (Some(0), Some(false)));
+    assert_eq!((limits.zoned.value.as_deref(), limits.hardware_queue_count.value), (Some("none"), Some(1)));
+    assert_eq!(limits.atomic_write_max_bytes.value, None);
+    assert!(limits.atomic_write_max_bytes.source.ends_with("queue/atomic_write_unit_max_bytes does not exist"));
+    let usb = disk_facts(&machine.system, "sdc").expect("sdc");
+    assert_eq!(usb.write_cache.value.as_deref(), Some("write through"));
+    assert_eq!(usb.limits.optimal_io_bytes.value, Some(33_553_920));
+}
+
+#[test]
+fn an_nvme_disk_says_that_it_can_be_polled_and_how_much_is_written_whole() {
+    let machine = machine("nvme-crypt");
+    let facts = facts(&machine, "/dev/nvme0n1");
+    let disk = &facts.disks[0];
+    assert_eq!(disk.firmware.value.as_deref(), Some("5B2QGXA7"));
+    assert_eq!(
+        (disk.wwid.value.as_deref(), disk.wwid.source.as_str()),
+        (Some("eui.0025385b11b2f3a1"), "/sys/block/nvme0n1/wwid")
+    );
+    let limits = &disk.limits;
+    assert_eq!((limits.can_poll.value, limits.hardware_queue_count.value), (Some(true), Some(4)));
+    assert_eq!(limits.atomic_write_max_bytes.value, Some(16_384));
+    assert_eq!(limits.write_zeroes_max_bytes.value, Some(131_072));
+}
+
+/// Goal: a cached disk is followed to both of its devices, and neither of them is free.
+/// Method: a recorded tree of ext4 on bcache; who uses the backing disk, the cache, its whole disk.
+#[test]
+fn bcache_leads_to_the_disk_and_to_its_cache_and_both_are_held() {
+    let machine = machine("bcache-writeback");
+    let facts = facts(&machine, "/home/data");
+    assert_eq!(
+        stack(&facts),
+        [
+            "0 file /home/data",
+            "1 filesystem ext4 on /",
+            "2 bcache bcache0",
+            "3 partition nvme0n1p3",
+            "4 disk nvme0n1",
+            "3 disk sda"
+        ]
+    );
+    assert_eq!(disks(&facts), ["nvme0n1", "sda"]);
+    let words = words(&facts, "bcache0");
+    for word in ["state = dirty", "mode = writethrough [writeback] writearound none", "not written back = 3.1G"] {
+        assert!(words.contains(&word.to_owned()), "{word} is not in {words:?}");
+    }
+    for (path, device) in [("/dev/sda", "sda"), ("/dev/nvme0n1p3", "nvme0n1p3"), ("/dev/nvme0n1", "nvme0n1p3")] {
+        let held = holders(&machine, path);
+        assert!(held.contains(&stacked(device, "bcache0")), "{path}: {held:?}");
+        assert!(held.contains(&mounted("bcache0", "/", 1)), "{path}: {held:?}");
+    }
+}
+
 #[test]
 fn a_loop_device_is_counted_itself_and_is_seen_to_stand_in_memory() {
     let machine = machine("loop-on-tmpfs");

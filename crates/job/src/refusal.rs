@@ -146,6 +146,24 @@ pub enum Rule {
         /// Who says so.
         source_text: String,
     },
+    /// Atomic writes were asked for where the target says that it has none, or none of this shape.
+    #[error("`{path}` takes no such atomic writes: {reason}")]
+    AtomicImpossible {
+        /// The target.
+        path: String,
+        /// Who says so.
+        reason: String,
+    },
+    /// Polling for completions was asked for on disks that have no queue for it.
+    #[error("`hipri` cannot be kept on `{path}`: the disk `{disk}` has no queue that can be polled ({source_text})")]
+    PollImpossible {
+        /// The target.
+        path: String,
+        /// The disk under it.
+        disk: String,
+        /// Who says so.
+        source_text: String,
+    },
     /// Something that exists would be written without having been named.
     #[error("`{path}` exists ({what}) and the job would {verb} it")]
     ExistingTargetNotNamed {
@@ -372,6 +390,8 @@ impl Rule {
             Rule::DepthOnBlockingEngine { .. } => "depth_on_blocking_engine",
             Rule::DirectImpossible { .. } => "direct_impossible",
             Rule::Misaligned { .. } => "misaligned",
+            Rule::AtomicImpossible { .. } => "atomic_impossible",
+            Rule::PollImpossible { .. } => "poll_impossible",
             Rule::ExistingTargetNotNamed { .. } => "existing_target_not_named",
             Rule::NamedForOverwriteNotUsed { .. } => "named_for_overwrite_not_used",
             Rule::NamedForOverwriteMissing { .. } => "named_for_overwrite_missing",
@@ -432,6 +452,14 @@ impl Rule {
             ),
             Rule::Misaligned { alignment_bytes, .. } => {
                 format!("use multiples of {alignment_bytes}, or `direct = \"off\"`")
+            }
+            Rule::AtomicImpossible { path, .. } => format!(
+                "`trueio device {path}` shows which atomic writes there are: a power of two, at multiples of itself; \
+                 or leave `atomic` out"
+            ),
+            Rule::PollImpossible { .. } => {
+                "leave `hipri` out, or give the driver queues to poll (nvme: the module's parameter `poll_queues`)"
+                    .into()
             }
             Rule::ExistingTargetNotNamed { path, .. } => format!(
                 "what it holds would be lost; if that is meant, say `overwrite_existing = \"{path}\"`; \

@@ -41,6 +41,7 @@ fn facts(path: &str, kind: TargetKind, size: Option<u64>) -> TargetFacts {
             memory_alignment_bytes: Fact::known(512, "statx DIOALIGN"),
             write_alignment_bytes: Fact::known(512, "statx DIOALIGN"),
             read_alignment_bytes: Fact::known(512, "statx DIOALIGN"),
+            atomic_write: Fact::unknown("not asked"),
         },
     }
 }
@@ -647,6 +648,110 @@ fn options_that_need_or_exclude_direct_io_settle_it_or_are_refused() {
     assert_eq!(rule_name(&with(&[("uncached", "1"), ("atomic", "1")])), "contradiction");
     assert_eq!(rule_name(&with(&[("ioengine", "mmap"), ("direct", "require")])), "engine_lacks");
     assert_eq!(rule_name(&with(&[("ioengine", "mmap"), ("rw", "write"), ("sync", "dsync")])), "engine_lacks");
+}
+
+fn with_facts(path: &'static str, change: impl Fn(&mut TargetFacts)) -> impl Fn(&str) -> Target {
+    move |asked: &str| match look(asked) {
+        Target::Present(mut facts) if asked == path => {
+            change(&mut facts);
+            Target::Present(facts)
+        }
+        other => other,
+    }
+}
+
+fn a_disk(can_poll: Option<bool>, atomic_write_max_bytes: Option<u64>) -> DiskFacts {
+    let fact = |value| Fact { value, source: "/sys/block/vdb/queue/io_poll".into() };
+    let text = || Fact::unknown("not asked");
+    DiskFacts {
+        name: "vdb".into(),
+        device_number: (254, 16),
+        model: text(),
+        serial: text(),
+        firmware: text(),
+        wwid: text(),
+        transport: text(),
+        size_bytes: Fact::unknown("not asked"),
+        logical_sector_bytes: Fact::known(512, "queue"),
+        physical_sector_bytes: Fact::known(512, "queue"),
+        is_rotational: Fact::unknown("not asked"),
+        scheduler: text(),
+        write_cache: text(),
+        has_fua: Fact::unknown("not asked"),
+        request_count: Fact::unknown("not asked"),
+        max_request_bytes: Fact::unknown("not asked"),
+        read_ahead_bytes: Fact::unknown("not asked"),
+        counts_io: Fact::unknown("not asked"),
+        limits: DiskLimits {
+            can_poll: fact(can_poll),
+            atomic_write_max_bytes: Fact { value: atomic_write_max_bytes, source: "queue/atomic".into() },
+            ..DiskLimits::default()
+        },
+    }
+}
+
+#[test]
+fn atomic_writes_are_refused_where_the_target_says_that_it_cannot() {
+    let on = |limits: Option<(u32, u32)>, options: &[(&str, &str)]| {
+        let look = with_facts("/mnt", move |facts| {
+            let atomic = limits.map(|(min_bytes, max_bytes)| AtomicWriteFacts { min_bytes, max_bytes });
+            facts.direct.atomic_write = Fact { value: atomic, source: "statx".into() };
+        });
+        let all = [&[("rw", "write"), ("atomic", "1"), ("directory", "/mnt"), ("size", "1m")], options].concat();
+        plan(&[spec("a", &all)], &look, &machine()).map_err(|refusal| refusal.rule.to_string())
+    };
+    let said = |limits, options: &[(&str, &str)]| on(limits, options).err().unwrap_or_default();
+    assert!(said(Some((0, 0)), &[]).contains("it has none (statx)"));
+    let xfs = Some((4096, 65_536));
+    assert_eq!(said(xfs, &[]), "");
+    assert_eq!(said(xfs, &[("bs", "64k")]), "");
+    assert_eq!(said(None, &[("bs", "12k")]), "", "where nobody says, the kernel decides");
+    assert!(said(xfs, &[("bs", "512")]).contains("512 is not within 4k to 64k (statx)"));
+    assert!(said(xfs, &[("bs", "128k")]).contains("128k is not within 4k to 64k"));
+    assert!(said(xfs, &[("bs", "12k")]).contains("12k is not a power of two"));
+    assert!(said(xfs, &[("bsrange", "4k-16k")]).contains("several sizes"));
+    assert!(
+        said(xfs, &[("bs", "8k"), ("offset", "4k")]).contains("the offset of 4k is not a multiple of a block of 8k")
+    );
+    // A job that only reads has nothing to write atomically.
+    assert_eq!(said(Some((0, 0)), &[("rw", "read")]), "");
+
+    let device = |limit: Option<u64>| {
+        let look = with_facts("/dev/vdb", move |facts| facts.disks = vec![a_disk(None, limit)]);
+        let source = InUseOf(look);
+        let options = [("rw", "write"), ("atomic", "1"), ("filename", "/dev/vdb"), ("overwrite_existing", "/dev/vdb")];
+        plan(&[spec("a", &options)], &source, &machine()).map_err(|refusal| refusal.rule.name())
+    };
+    assert_eq!(device(Some(0)).err(), Some("atomic_impossible"));
+    assert_eq!(device(None).err(), None);
+    assert_eq!(device(Some(4096)).err(), None);
+}
+
+/// Facts of one's own, and [`Described`]'s word on who uses what.
+struct InUseOf<F>(F);
+
+impl<F: Fn(&str) -> Target> FactsSource for InUseOf<F> {
+    fn look(&self, path: &str) -> Target {
+        (self.0)(path)
+    }
+
+    fn in_use(&self, path: &str) -> Result<InUse, String> {
+        Described.in_use(path)
+    }
+}
+
+#[test]
+fn polling_is_refused_where_the_disk_has_nothing_to_poll() {
+    let on = |can_poll: Option<bool>, engine: &str| {
+        let look = with_facts("/dev/vdb", move |facts| facts.disks = vec![a_disk(can_poll, None)]);
+        let options = [("rw", "read"), ("hipri", "1"), ("filename", "/dev/vdb"), ("ioengine", engine)];
+        plan(&[spec("a", &options)], &look, &machine()).map_err(|refusal| refusal.rule.name())
+    };
+    for engine in ["io_uring", "pvsync2"] {
+        assert_eq!(on(Some(false), engine).err(), Some("poll_impossible"), "{engine}");
+        assert_eq!(on(Some(true), engine).err(), None, "{engine}");
+        assert_eq!(on(None, engine).err(), None, "{engine}: where nobody says, the kernel decides");
+    }
 }
 
 #[test]

@@ -20,6 +20,11 @@ impl<T> Fact<T> {
         Self { value: Some(value), source: source.into() }
     }
 
+    /// A fact of a record that was written before anybody asked for it.
+    pub fn not_recorded() -> Self {
+        Self::unknown("not recorded by the version that wrote this")
+    }
+
     /// A fact that could not be learnt, and why.
     pub fn unknown(reason: impl Into<String>) -> Self {
         Self { value: None, source: reason.into() }

@@ -66,6 +66,18 @@ pub struct Layer {
     pub source: String,
     /// Depth below the target, from 0; layers of equal depth stand side by side (RAID members).
     pub depth: u32,
+    /// What this kind of layer tells of itself: where a partition begins, a RAID's level and chunk.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<NamedFact>,
+}
+
+/// A fact that only one kind of thing has, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedFact {
+    /// What it is about (`chunk`, `begins at`).
+    pub name: String,
+    /// In words, with units.
+    pub fact: Fact<String>,
 }
 
 /// A disk at the bottom of a stack.
@@ -79,6 +91,12 @@ pub struct DiskFacts {
     pub model: Fact<String>,
     /// Serial number.
     pub serial: Fact<String>,
+    /// The version of its firmware.
+    #[serde(default = "Fact::not_recorded")]
+    pub firmware: Fact<String>,
+    /// Its name in all the world (`eui.…`, `naa.…`, `t10.…`).
+    #[serde(default = "Fact::not_recorded")]
+    pub wwid: Fact<String>,
     /// How it is attached: `nvme`, `sata`, `usb`, `virtio`, `loop`, `zram`, …
     pub transport: Fact<String>,
     /// Size, in bytes.
@@ -103,6 +121,74 @@ pub struct DiskFacts {
     pub read_ahead_bytes: Fact<u64>,
     /// Does the kernel count its I/O (`queue/iostats`).
     pub counts_io: Fact<bool>,
+    /// What fits into a request, and how it wants to be written.
+    #[serde(default)]
+    pub limits: DiskLimits,
+}
+
+/// What fits into a request to a disk, and how it wants to be written: `queue/` of sysfs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DiskLimits {
+    /// The least that is written well, in bytes: a RAID's chunk, a disk's physical sector.
+    pub minimum_io_bytes: Fact<u64>,
+    /// What is written best, in bytes: a RAID's stripe. 0: not declared.
+    pub optimal_io_bytes: Fact<u64>,
+    /// How far its start lies beyond a physical sector, in bytes; −1: no offset would align it.
+    pub alignment_offset_bytes: Fact<i64>,
+    /// What a buffer's address must be a multiple of, in bytes.
+    pub dma_alignment_bytes: Fact<u64>,
+    /// Largest request that the hardware takes, in bytes.
+    pub max_hw_request_bytes: Fact<u64>,
+    /// Pieces of memory that a request may gather.
+    pub max_segment_count: Fact<u32>,
+    /// Largest such piece, in bytes.
+    pub max_segment_bytes: Fact<u64>,
+    /// Unit of trims, in bytes; 0: it cannot be trimmed.
+    pub discard_granularity_bytes: Fact<u64>,
+    /// Largest trim, in bytes; 0: it cannot be trimmed.
+    pub discard_max_bytes: Fact<u64>,
+    /// Largest write of zeros without data, in bytes; 0: it has none.
+    pub write_zeroes_max_bytes: Fact<u64>,
+    /// `none`, `host-aware` or `host-managed`: zones that can only be written in order.
+    pub zoned: Fact<String>,
+    /// Length of a zone or of a stripe that requests do not cross, in bytes; 0: there is none.
+    pub chunk_bytes: Fact<u64>,
+    /// Largest write that a power loss cannot tear, in bytes; 0: none is promised.
+    pub atomic_write_max_bytes: Fact<u64>,
+    /// Has it queues that can be polled for completions.
+    pub can_poll: Fact<bool>,
+    /// Queues of the hardware.
+    pub hardware_queue_count: Fact<u32>,
+    /// Is it read-only.
+    pub is_read_only: Fact<bool>,
+    /// Is it, or its medium, meant to be taken out.
+    pub is_removable: Fact<bool>,
+}
+
+impl Default for DiskLimits {
+    /// Nothing is known.
+    fn default() -> Self {
+        Self {
+            minimum_io_bytes: Fact::not_recorded(),
+            optimal_io_bytes: Fact::not_recorded(),
+            alignment_offset_bytes: Fact::not_recorded(),
+            dma_alignment_bytes: Fact::not_recorded(),
+            max_hw_request_bytes: Fact::not_recorded(),
+            max_segment_count: Fact::not_recorded(),
+            max_segment_bytes: Fact::not_recorded(),
+            discard_granularity_bytes: Fact::not_recorded(),
+            discard_max_bytes: Fact::not_recorded(),
+            write_zeroes_max_bytes: Fact::not_recorded(),
+            zoned: Fact::not_recorded(),
+            chunk_bytes: Fact::not_recorded(),
+            atomic_write_max_bytes: Fact::not_recorded(),
+            can_poll: Fact::not_recorded(),
+            hardware_queue_count: Fact::not_recorded(),
+            is_read_only: Fact::not_recorded(),
+            is_removable: Fact::not_recorded(),
+        }
+    }
 }
 
 /// Whether direct I/O can be had.
@@ -132,6 +218,18 @@ pub struct DirectFacts {
     pub write_alignment_bytes: Fact<u32>,
     /// Alignment of a read's offset and length, in bytes.
     pub read_alignment_bytes: Fact<u32>,
+    /// Writes that a power loss cannot tear (`RWF_ATOMIC`).
+    #[serde(default = "Fact::not_recorded")]
+    pub atomic_write: Fact<AtomicWriteFacts>,
+}
+
+/// Lengths of writes that a power loss cannot tear: powers of two, at multiples of themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AtomicWriteFacts {
+    /// The shortest, in bytes; 0: there are none.
+    pub min_bytes: u32,
+    /// The longest, in bytes; 0: there are none.
+    pub max_bytes: u32,
 }
 
 /// The machine and its software.

@@ -22,7 +22,8 @@ mod usb;
 pub use evidence::{Check, CheckOutcome, EvidenceLevel, Verdict};
 pub use fact::Fact;
 pub use facts::{
-    CpuFacts, DirectFacts, DirectSupport, DiskFacts, Environment, FilesystemFacts, Layer, TargetFacts, TargetKind,
+    AtomicWriteFacts, CpuFacts, DirectFacts, DirectSupport, DiskFacts, DiskLimits, Environment, FilesystemFacts, Layer,
+    NamedFact, TargetFacts, TargetKind,
 };
 pub use histogram::{BUCKET_COUNT, Histogram, HistogramError, MAX_TRACKABLE_NS};
 pub use origin::{Origin, Sourced};

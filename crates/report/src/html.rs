@@ -5,18 +5,19 @@
 //! made here. The record stands at the end as JSON, with `<` written as `\u003c`, which no text
 //! in it can turn into markup.
 
+use crate::facts::{FactTable, machine_table, target_tables};
 use crate::plot;
 use crate::summary::{Row, Scale, manner_of, plan_of, shape_of, summary};
 use crate::text::{NOT_KNOWN, clean, figure};
 use crate::words::{
-    failed_ios, footnotes, known, levels, machine_lines, not_seen, notes, outcome_sentence, ruler_sentences,
-    target_lines, verification,
+    failed_ios, footnotes, levels, machine_lines, not_seen, notes, outcome_sentence, ruler_sentences, target_lines,
+    verification,
 };
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment};
 use serde::Serialize;
-use trueio_model::{Check, CheckOutcome, Fact, PhaseRecord, RunRecord, TargetFacts, Verdict, units};
+use trueio_model::{Check, CheckOutcome, PhaseRecord, RunRecord, Verdict, units};
 
 const PAGE: &str = include_str!("page.html");
 
@@ -47,7 +48,7 @@ pub fn html(record: &RunRecord) -> String {
         footnotes: footnotes(record, &rows).iter().map(|s| cleaned(s)).collect(),
         levels: levels(record),
         sections: sections(record),
-        sources: sources(record),
+        sources: record.targets.iter().flat_map(target_tables).chain([machine_table(&record.environment)]).collect(),
         // `<` occurs in JSON only inside strings, where its escape means the same.
         record: serde_json::to_string(record).unwrap_or_default().replace('<', "\\u003c"),
     };
@@ -83,7 +84,7 @@ struct Page {
     footnotes: Vec<String>,
     levels: Option<String>,
     sections: Vec<Section>,
-    sources: Vec<Source>,
+    sources: Vec<FactTable>,
     record: String,
 }
 
@@ -343,94 +344,4 @@ fn residency(phase: &PhaseRecord) -> Vec<Vec<String>> {
         None => NOT_KNOWN.to_owned(),
     };
     phase.residency.iter().map(|(path, before, after)| vec![cleaned(path), shown(before), shown(after)]).collect()
-}
-
-/// A table of facts with those who say so.
-#[derive(Serialize)]
-struct Source {
-    heading: String,
-    facts: Vec<Vec<String>>,
-}
-
-/// Every fact of the record, each with its source.
-fn sources(record: &RunRecord) -> Vec<Source> {
-    let mut sources: Vec<Source> = record.targets.iter().flat_map(target_sources).collect();
-    let machine = &record.environment;
-    let mut table = Table::default();
-    table.plain("system", &machine.system, "uname(2)");
-    table.fact("distribution", &machine.distribution, Clone::clone);
-    table.fact("processor", &machine.cpu.model, Clone::clone);
-    table.plain("usable processors", &machine.cpu.usable_count.to_string(), "the process's affinity");
-    table.fact("frequency governor", &machine.cpu.governor, Clone::clone);
-    table.fact("memory", &machine.memory_bytes, |b| units::format_bytes(*b));
-    table.fact("memory available", &machine.memory_available_bytes, |b| units::format_bytes(*b));
-    table.fact("hypervisor", &machine.hypervisor, Clone::clone);
-    table.fact("clock source", &machine.clock_source, Clone::clone);
-    table.fact("load average", &machine.load_average, |l| {
-        let [one, five, fifteen] = l;
-        format!("{one:.2}, {five:.2}, {fifteen:.2} over 1, 5, 15 minutes")
-    });
-    table.plain("root", if machine.is_root { "yes" } else { "no" }, "geteuid(2)");
-    sources.push(Source { heading: "The machine".to_owned(), facts: table.0 });
-    sources
-}
-
-fn target_sources(target: &TargetFacts) -> Vec<Source> {
-    let bytes = |b: &u64| units::format_bytes(*b);
-    let small = |b: &u32| units::format_bytes(u64::from(*b));
-    let yes = |b: &bool| if *b { "yes" } else { "no" }.to_owned();
-    let mut table = Table::default();
-    table.fact("size", &target.size_bytes, bytes);
-    if let Some(fs) = &target.filesystem {
-        table.plain("filesystem", &format!("{} from {}", fs.kind, fs.source), "mount table");
-        table.plain("mounted at", &fs.mount_point, "mount table");
-        table.plain("options", &fs.options, "mount table");
-        table.fact("filesystem size", &fs.size_bytes, bytes);
-        table.fact("available", &fs.available_bytes, bytes);
-        table.fact("allocation block", &fs.block_bytes, bytes);
-    }
-    for layer in &target.stack {
-        table.plain(&format!("layer {}: {}", layer.depth, layer.kind), &layer.name, &layer.source);
-    }
-    let direct = &target.direct;
-    table.plain("direct I/O", &crate::words::support_words(direct.support), &direct.reason);
-    table.fact("buffer alignment", &direct.memory_alignment_bytes, small);
-    table.fact("read alignment", &direct.read_alignment_bytes, small);
-    table.fact("write alignment", &direct.write_alignment_bytes, small);
-    let mut sources = vec![Source { heading: cleaned(&format!("The target {}", target.path)), facts: table.0 }];
-    for disk in &target.disks {
-        let mut table = Table::default();
-        let (major, minor) = disk.device_number;
-        table.plain("device number", &format!("{major}:{minor}"), "the stack");
-        table.fact("model", &disk.model, Clone::clone);
-        table.fact("serial", &disk.serial, Clone::clone);
-        table.fact("transport", &disk.transport, Clone::clone);
-        table.fact("size", &disk.size_bytes, bytes);
-        table.fact("logical sector", &disk.logical_sector_bytes, small);
-        table.fact("physical sector", &disk.physical_sector_bytes, small);
-        table.fact("rotates", &disk.is_rotational, yes);
-        table.fact("scheduler", &disk.scheduler, Clone::clone);
-        table.fact("write cache", &disk.write_cache, Clone::clone);
-        table.fact("FUA writes", &disk.has_fua, yes);
-        table.fact("requests held", &disk.request_count, |n| units::format_count(u64::from(*n)));
-        table.fact("largest request", &disk.max_request_bytes, bytes);
-        table.fact("read-ahead", &disk.read_ahead_bytes, bytes);
-        table.fact("counts its I/O", &disk.counts_io, yes);
-        sources.push(Source { heading: cleaned(&format!("The disk {}", disk.name)), facts: table.0 });
-    }
-    sources
-}
-
-/// Rows of fact, value, source.
-#[derive(Default)]
-struct Table(Vec<Vec<String>>);
-
-impl Table {
-    fn plain(&mut self, name: &str, value: &str, source: &str) {
-        self.0.push(vec![cleaned(name), cleaned(value), cleaned(source)]);
-    }
-
-    fn fact<T>(&mut self, name: &str, fact: &Fact<T>, show: impl Fn(&T) -> String) {
-        self.plain(name, &known(fact, show), &fact.source);
-    }
 }

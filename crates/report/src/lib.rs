@@ -8,6 +8,7 @@
 //! A record may come from anywhere. Reading one never panics ([`parse`]), and what is printed of it cannot drive a
 //! terminal or a browser: control characters are replaced, markup is escaped.
 
+mod facts;
 mod hdr;
 mod html;
 mod json;
@@ -18,6 +19,7 @@ mod terminal;
 mod text;
 mod words;
 
+pub use facts::facts;
 pub use hdr::{HdrError, hdr, hdr_log};
 pub use html::html;
 pub use json::{ReadError, json, parse};

@@ -52,7 +52,7 @@ pub fn target(target: &TargetFacts, environment: &Environment, style: &Style) ->
 }
 
 /// Our own marks in ASCII, one character for one, so that columns stay where they are.
-fn to_ascii(text: &str) -> String {
+pub(crate) fn to_ascii(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             'µ' => 'u',

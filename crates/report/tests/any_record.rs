@@ -160,3 +160,20 @@ proptest! {
         prop_assert!(parse(&text).is_err());
     }
 }
+
+/// A record of a version that asked for less: what it does not hold is not known, and says why.
+#[test]
+fn a_record_without_the_newer_facts_of_a_disk_is_read_and_reported() {
+    let mut value = serde_json::to_value(fixture::baseline(10)).expect("a record is JSON");
+    let target = &mut value["targets"][0];
+    for name in ["firmware", "wwid", "limits"] {
+        assert!(target["disks"][0].as_object_mut().expect("a disk").remove(name).is_some(), "{name}");
+    }
+    assert!(target["direct"].as_object_mut().expect("direct").remove("atomic_write").is_some());
+    let record = parse(&value.to_string()).expect("an older record");
+    let disk = &record.targets[0].disks[0];
+    for source in [&disk.firmware.source, &disk.limits.can_poll.source, &record.targets[0].direct.atomic_write.source] {
+        assert_eq!(source, "not recorded by the version that wrote this");
+    }
+    assert!(html(&record).contains("not recorded by the version that wrote this"));
+}

@@ -34,7 +34,7 @@ for disk in /sys/block/*; do
     for directory in "$real" "$real"/*/; do
         directory=${directory%/}
         [ "$directory" = "$real" ] || [ -f "$directory/partition" ] || continue
-        for name in dev size stat partition ro serial; do file "$directory/$name"; done
+        for name in dev size stat partition start alignment_offset ro removable serial wwid; do file "$directory/$name"; done
         number=$(cat "$directory/dev")
         printf '/sys/dev/block/%s -> ../../%s\n' "$number" "${directory#/sys/}"
         for relative in slaves holders; do
@@ -44,11 +44,16 @@ for disk in /sys/block/*; do
         done
     done
     for name in logical_block_size physical_block_size rotational scheduler write_cache fua nr_requests \
-        max_sectors_kb read_ahead_kb iostats; do
+        max_sectors_kb read_ahead_kb iostats max_hw_sectors_kb max_segments max_segment_size minimum_io_size \
+        optimal_io_size dma_alignment discard_granularity discard_max_bytes write_zeroes_max_bytes zoned \
+        chunk_sectors io_poll atomic_write_unit_max_bytes; do
         file "$real/queue/$name"
     done
-    for name in model vendor serial name; do file "$real/device/$name"; done
-    for name in dm/name dm/uuid md/level loop/backing_file loop/dio; do file "$real/$name"; done
+    for queue in "$real"/mq/*/; do [ ! -d "$queue" ] || echo "$queue"; done
+    for name in model vendor serial name rev firmware_rev wwid; do file "$real/device/$name"; done
+    for name in dm/name dm/uuid dm/suspended md/level md/raid_disks md/degraded md/array_state md/sync_action \
+        md/chunk_size loop/backing_file loop/dio loop/offset loop/sizelimit loop/autoclear bcache/state \
+        bcache/cache_mode bcache/backing_dev_name bcache/dirty_data; do file "$real/$name"; done
 done
 for filesystem in /sys/fs/btrfs/*-*; do
     [ -d "$filesystem/devices" ] || continue

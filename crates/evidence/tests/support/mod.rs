@@ -14,10 +14,10 @@ use trueio_direct::AlignedBuffer;
 use trueio_evidence::{Observation, PhaseFacts, Watch, judge};
 use trueio_model::{
     BlockSizes, Check, CheckOutcome, Content, ContentKind, CpuTime, DeviceCounters, DeviceDelta, DirectFacts,
-    DirectPolicy, DirectSupport, DiskFacts, Distribution, EngineKind, Environment, EvidenceLevel, Fact, FilePlan,
-    FileSelection, FilesystemFacts, Flush, Histogram, IoFailure, JobPlan, JobRecord, LatencySet, Layer, Limits, OpKind,
-    OpMix, OpRecord, Order, Pattern, Prepare, Queue, Residency, Ruler, SyncMode, TargetFacts, TargetKind, UringOptions,
-    Verdict, WriteFlags,
+    DirectPolicy, DirectSupport, DiskFacts, DiskLimits, Distribution, EngineKind, Environment, EvidenceLevel, Fact,
+    FilePlan, FileSelection, FilesystemFacts, Flush, Histogram, IoFailure, JobPlan, JobRecord, LatencySet, Layer,
+    Limits, OpKind, OpMix, OpRecord, Order, Pattern, Prepare, Queue, Residency, Ruler, SyncMode, TargetFacts,
+    TargetKind, UringOptions, Verdict, WriteFlags,
 };
 
 pub const MIB: u64 = 1 << 20;
@@ -143,12 +143,13 @@ pub fn target() -> TargetFacts {
             memory_alignment_bytes: known(512),
             write_alignment_bytes: known(512),
             read_alignment_bytes: known(512),
+            atomic_write: Fact::unknown("not asked"),
         },
     }
 }
 
 pub fn layer(kind: &str, name: &str, depth: u32) -> Layer {
-    Layer { kind: kind.to_owned(), name: name.to_owned(), source: String::new(), depth }
+    Layer { kind: kind.to_owned(), name: name.to_owned(), source: String::new(), depth, facts: Vec::new() }
 }
 
 pub fn disk(name: &str, transport: &str) -> DiskFacts {
@@ -172,6 +173,9 @@ pub fn disk(name: &str, transport: &str) -> DiskFacts {
         max_request_bytes: none(),
         read_ahead_bytes: none(),
         counts_io: Fact::known(true, "by hand"),
+        firmware: none(),
+        wwid: none(),
+        limits: DiskLimits::default(),
     }
 }
 

@@ -87,6 +87,12 @@ pub(super) fn plan_job(
     }
     let files = plan_files(planner, values, &usage)?;
     let direct = settle_direct(planner, values, &files, &used, sizes_option, direct)?;
+    if write_flags.atomic && usage.writes {
+        check_atomic(values, &files, &sizes[1], sizes_option)?;
+    }
+    if uring.iopoll || write_flags.hipri {
+        check_polling(values, &files)?;
+    }
     let region_bytes = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
     let limits = plan_limits(values, region_bytes, block_bytes_max)?;
     let verify = plan_verify(values, engine, ops, &used, &order, &files, &limits)?;
@@ -555,6 +561,75 @@ fn settle_direct(
             Ok(DirectPolicy::Off)
         }
     }
+}
+
+/// Holds atomic writes against what the targets say of them. Where nobody says, the kernel decides at
+/// the first write.
+///
+/// Source: statx(2) `STATX_WRITE_ATOMIC`; pwritev2(2) `RWF_ATOMIC`: a power of two, within the limits,
+/// at a multiple of its length.
+fn check_atomic(
+    values: &Values,
+    files: &[JobFile],
+    sizes: &BlockSizes,
+    sizes_option: &'static str,
+) -> Result<(), Refusal> {
+    for file in files {
+        let Some(facts) = &file.facts else { continue };
+        let path = &file.plan.path;
+        let refuse = |option: &str, reason: String| {
+            Err(values.refuse(option, Rule::AtomicImpossible { path: path.clone(), reason }))
+        };
+        // statx says nothing of a block device without them, but its queue does.
+        let limit = |disk: &trueio_model::DiskFacts| disk.limits.atomic_write_max_bytes.value;
+        let is_bare = facts.kind == TargetKind::BlockDevice && !facts.disks.is_empty();
+        if is_bare && facts.disks.iter().all(|disk| limit(disk) == Some(0)) {
+            let source = &facts.disks[0].limits.atomic_write_max_bytes.source;
+            return refuse("atomic", format!("the disk promises none ({source} is 0)"));
+        }
+        let atomic = &facts.direct.atomic_write;
+        let Some(limits) = atomic.value else { continue };
+        if limits.max_bytes == 0 {
+            return refuse("atomic", format!("it has none ({})", atomic.source));
+        }
+        let BlockSizes::Fixed(bytes) = *sizes else {
+            let reason = "blocks of several sizes do not stand at multiples of their own length".to_owned();
+            return refuse(sizes_option, reason);
+        };
+        if !bytes.is_power_of_two() {
+            return refuse(sizes_option, format!("{} is not a power of two", write_bytes(bytes)));
+        }
+        let (least, most) = (u64::from(limits.min_bytes), u64::from(limits.max_bytes));
+        if !(least..=most).contains(&bytes) {
+            let (bytes, least, most) = (write_bytes(bytes), write_bytes(least), write_bytes(most));
+            return refuse(sizes_option, format!("{bytes} is not within {least} to {most} ({})", atomic.source));
+        }
+        if !file.plan.offset_bytes.is_multiple_of(bytes) {
+            let (offset, bytes) = (write_bytes(file.plan.offset_bytes), write_bytes(bytes));
+            return refuse("offset", format!("the offset of {offset} is not a multiple of a block of {bytes}"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to poll where no disk can be polled: io_uring's first I/O would fail with EOPNOTSUPP, and
+/// `RWF_HIPRI` would be ignored in silence.
+///
+/// Source: Linux `Documentation/ABI/stable/sysfs-block`, `queue/io_poll`.
+fn check_polling(values: &Values, files: &[JobFile]) -> Result<(), Refusal> {
+    for file in files {
+        let Some(facts) = &file.facts else { continue };
+        let can_not = |disk: &&trueio_model::DiskFacts| disk.limits.can_poll.value == Some(false);
+        if let Some(disk) = facts.disks.iter().find(can_not) {
+            let rule = Rule::PollImpossible {
+                path: file.plan.path.clone(),
+                disk: disk.name.clone(),
+                source_text: format!("{} is 0", disk.limits.can_poll.source),
+            };
+            return Err(values.refuse("hipri", rule));
+        }
+    }
+    Ok(())
 }
 
 fn plan_limits(values: &mut Values, region_bytes: u64, block_bytes_max: u64) -> Result<Limits, Refusal> {

@@ -1,0 +1,176 @@
+//! Every fact with the one who says so: tables that the HTML page and `trueio device` draw.
+//!
+//! Cannot see: more than the documents hold. A fact that is not known stands here with the reason.
+
+use crate::terminal::{Style, to_ascii};
+use crate::text::{clean, width_of, wrap};
+use crate::words::{known, support_words};
+use serde::Serialize;
+use trueio_model::{DiskFacts, DiskLimits, Environment, Fact, TargetFacts, units};
+
+/// A table of facts with those who say so.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct FactTable {
+    /// What the facts are about.
+    pub(crate) heading: String,
+    /// Rows of name, value, source.
+    pub(crate) facts: Vec<[String; 3]>,
+}
+
+impl FactTable {
+    fn new(heading: &str) -> Self {
+        Self { heading: clean(heading).into_owned(), facts: Vec::new() }
+    }
+
+    fn plain(&mut self, name: &str, value: &str, source: &str) {
+        self.facts.push([name, value, source].map(|text| clean(text).into_owned()));
+    }
+
+    fn fact<T>(&mut self, name: &str, fact: &Fact<T>, show: impl Fn(&T) -> String) {
+        self.plain(name, &known(fact, show), &fact.source);
+    }
+}
+
+fn bytes(b: &u64) -> String {
+    units::format_bytes(*b)
+}
+
+fn small(b: &u32) -> String {
+    units::format_bytes(u64::from(*b))
+}
+
+fn yes(b: &bool) -> String {
+    if *b { "yes" } else { "no" }.to_owned()
+}
+
+/// Bytes, of which zero means that there is none.
+fn bytes_or(none: &'static str) -> impl Fn(&u64) -> String {
+    move |b| if *b == 0 { none.to_owned() } else { units::format_bytes(*b) }
+}
+
+/// A target and its disks: a table of the target, then one a disk.
+pub(crate) fn target_tables(target: &TargetFacts) -> Vec<FactTable> {
+    let mut table = FactTable::new(&format!("The target {}", target.path));
+    table.fact("size", &target.size_bytes, bytes);
+    if let Some(fs) = &target.filesystem {
+        table.plain("filesystem", &format!("{} from {}", fs.kind, fs.source), "mount table");
+        table.plain("mounted at", &fs.mount_point, "mount table");
+        table.plain("options", &fs.options, "mount table");
+        table.fact("filesystem size", &fs.size_bytes, bytes);
+        table.fact("available", &fs.available_bytes, bytes);
+        table.fact("allocation block", &fs.block_bytes, bytes);
+    }
+    for layer in &target.stack {
+        table.plain(&format!("layer {}: {}", layer.depth, layer.kind), &layer.name, &layer.source);
+        for named in &layer.facts {
+            table.fact(&format!("  {}", named.name), &named.fact, Clone::clone);
+        }
+    }
+    let direct = &target.direct;
+    table.plain("direct I/O", &support_words(direct.support), &direct.reason);
+    table.fact("buffer alignment", &direct.memory_alignment_bytes, small);
+    table.fact("read alignment", &direct.read_alignment_bytes, small);
+    table.fact("write alignment", &direct.write_alignment_bytes, small);
+    table.fact("atomic writes", &direct.atomic_write, |atomic| match atomic.max_bytes {
+        0 => "none".to_owned(),
+        max => format!("{} to {}", small(&atomic.min_bytes), small(&max)),
+    });
+    std::iter::once(table).chain(target.disks.iter().map(disk_table)).collect()
+}
+
+fn disk_table(disk: &DiskFacts) -> FactTable {
+    let mut table = FactTable::new(&format!("The disk {}", disk.name));
+    let (major, minor) = disk.device_number;
+    table.plain("device number", &format!("{major}:{minor}"), "the stack");
+    table.fact("model", &disk.model, Clone::clone);
+    table.fact("firmware", &disk.firmware, Clone::clone);
+    table.fact("serial", &disk.serial, Clone::clone);
+    table.fact("wwid", &disk.wwid, Clone::clone);
+    table.fact("transport", &disk.transport, Clone::clone);
+    table.fact("size", &disk.size_bytes, bytes);
+    table.fact("logical sector", &disk.logical_sector_bytes, small);
+    table.fact("physical sector", &disk.physical_sector_bytes, small);
+    table.fact("rotates", &disk.is_rotational, yes);
+    table.fact("scheduler", &disk.scheduler, Clone::clone);
+    table.fact("write cache", &disk.write_cache, Clone::clone);
+    table.fact("FUA writes", &disk.has_fua, yes);
+    table.fact("requests held", &disk.request_count, |n| units::format_count(u64::from(*n)));
+    table.fact("largest request", &disk.max_request_bytes, bytes);
+    table.fact("read-ahead", &disk.read_ahead_bytes, bytes);
+    table.fact("counts its I/O", &disk.counts_io, yes);
+    limits(&mut table, &disk.limits);
+    table
+}
+
+fn limits(table: &mut FactTable, limits: &DiskLimits) {
+    let count = |n: &u32| units::format_count(u64::from(*n));
+    table.fact("hardware queues", &limits.hardware_queue_count, count);
+    table.fact("largest hardware request", &limits.max_hw_request_bytes, bytes);
+    table.fact("pieces of a request", &limits.max_segment_count, count);
+    table.fact("largest piece", &limits.max_segment_bytes, bytes);
+    table.fact("buffer address", &limits.dma_alignment_bytes, |b| format!("a multiple of {}", units::format_bytes(*b)));
+    table.fact("least good write", &limits.minimum_io_bytes, bytes);
+    table.fact("best write", &limits.optimal_io_bytes, bytes_or("not declared"));
+    table.fact("start's offset", &limits.alignment_offset_bytes, |offset| match offset {
+        0 => "none: aligned".to_owned(),
+        -1 => "no offset would align it".to_owned(),
+        offset => format!("{offset} B beyond a physical sector"),
+    });
+    table.fact("stripe or zone", &limits.chunk_bytes, bytes_or("none"));
+    table.fact("zones", &limits.zoned, Clone::clone);
+    table.fact("trim unit", &limits.discard_granularity_bytes, bytes_or("cannot be trimmed"));
+    table.fact("largest trim", &limits.discard_max_bytes, bytes_or("cannot be trimmed"));
+    table.fact("zeros without data", &limits.write_zeroes_max_bytes, bytes_or("no"));
+    table.fact("atomic writes", &limits.atomic_write_max_bytes, bytes_or("none"));
+    table.fact("can be polled", &limits.can_poll, yes);
+    table.fact("read-only", &limits.is_read_only, yes);
+    table.fact("removable", &limits.is_removable, yes);
+}
+
+/// The machine.
+pub(crate) fn machine_table(machine: &Environment) -> FactTable {
+    let mut table = FactTable::new("The machine");
+    table.plain("system", &machine.system, "uname(2)");
+    table.fact("distribution", &machine.distribution, Clone::clone);
+    table.fact("processor", &machine.cpu.model, Clone::clone);
+    table.plain("usable processors", &machine.cpu.usable_count.to_string(), "the process's affinity");
+    table.fact("frequency governor", &machine.cpu.governor, Clone::clone);
+    table.fact("memory", &machine.memory_bytes, bytes);
+    table.fact("memory available", &machine.memory_available_bytes, bytes);
+    table.fact("hypervisor", &machine.hypervisor, Clone::clone);
+    table.fact("clock source", &machine.clock_source, Clone::clone);
+    table.fact("load average", &machine.load_average, |l| {
+        let [one, five, fifteen] = l;
+        format!("{one:.2}, {five:.2}, {fifteen:.2} over 1, 5, 15 minutes")
+    });
+    table.plain("root", if machine.is_root { "yes" } else { "no" }, "geteuid(2)");
+    table
+}
+
+/// Every fact of a target and its disks with its source, as text: what `trueio device` prints below
+/// the picture of [`crate::target`].
+pub fn facts(target: &TargetFacts, style: &Style) -> String {
+    let (width, mut out) = (style.width.max(60), String::new());
+    let tables = target_tables(target);
+    let rows = || tables.iter().flat_map(|table| &table.facts);
+    let column = |index: usize, least: usize, most: usize| {
+        rows().map(|row| width_of(&row[index])).filter(|width| *width <= most).max().unwrap_or(0).max(least)
+    };
+    let (name_width, value_width) = (column(0, 14, 24), column(1, 10, 30));
+    for table in &tables {
+        out.push('\n');
+        out.push_str(&table.heading);
+        out.push('\n');
+        for [name, value, source] in &table.facts {
+            let mut first = format!("  {name:name_width$}  {value:value_width$}  ");
+            let hang = 2 + name_width + 2 + value_width + 2;
+            if width_of(value) > value_width {
+                // A long value has lines of its own, and the source stands below it.
+                wrap(&mut out, &format!("  {name:name_width$}  "), name_width + 4, value, width);
+                first = " ".repeat(hang);
+            }
+            wrap(&mut out, &first, hang, source, width);
+        }
+    }
+    if style.unicode { out } else { to_ascii(&out) }
+}
