@@ -55,6 +55,34 @@ fn the_json_holds_every_fact_and_can_be_read_back() {
 }
 
 #[test]
+fn the_explanation_names_the_rule_that_decided_the_trouble_and_the_way_out() {
+    for (machine, disk) in [
+        ("dual", "sda"),
+        ("user-quirk", "SIM1"),
+        ("hung", "/dev/sda"),
+        ("no-uas-module", "2-1"),
+        ("no-streams", "VHCI1"),
+        ("built-in-rules", "S2"),
+    ] {
+        let ran = on(machine, &["explain", disk]);
+        ran.assert_code(0);
+        assert_text(&format!("explain-{machine}"), &ran.out);
+        assert!(!ran.out.to_lowercase().contains("blacklist"), "{ran:?}");
+    }
+}
+
+#[test]
+fn without_a_name_every_disk_is_explained_and_a_name_of_none_or_several_is_refused() {
+    let ran = on("four-kinds", &["explain"]);
+    ran.assert_code(0);
+    assert_eq!(ran.out.matches("the kernel's rules\n").count(), 4, "{ran:?}");
+    on("four-kinds", &["explain", "sdx"]).assert_refused(&["`sdx` is no USB disk", "sda at 1-4:1.0, serial SIM3"]);
+    on("none", &["explain", "sda"]).assert_refused(&["there is none"]);
+    let none = on("none", &["explain"]);
+    assert!(none.out.contains("There is no USB disk") && none.out.contains("/sys/bus/usb/devices"), "{none:?}");
+}
+
+#[test]
 fn a_device_that_calls_itself_an_escape_sequence_does_not_drive_the_terminal() {
     let machine = tree::recorded("usb/dual");
     let product = machine.folder.path().join("sys/devices/pci0000:00/0000:00:02.0/usb2/2-1/product");

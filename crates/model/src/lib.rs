@@ -37,4 +37,7 @@ pub use record::{
     PhaseRecord, RECORD_FORMAT, RECORD_VERSION, Residency, Ruler, RunRecord, SeriesRow, ToolFacts, VerifyFailure,
 };
 pub use spec::{JobSpec, SpecValue};
-pub use usb::{UsbAlternate, UsbBlock, UsbDisk, UsbFacts, UsbInterface, UsbNode, UsbReport, UsbTransport};
+pub use usb::{
+    UsbAlternate, UsbAnswer, UsbBlock, UsbDisk, UsbExplanation, UsbFacts, UsbInterface, UsbNode, UsbReport, UsbRule,
+    UsbTransport, UsbTrouble, UsbWay,
+};

@@ -201,3 +201,83 @@ pub struct UsbReport {
     /// What could not be seen and why; what root would show.
     pub unseen: Vec<String>,
 }
+
+/// What one of the kernel's rules says of a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UsbAnswer {
+    /// The rule lets UAS through.
+    Allows,
+    /// The rule alone keeps the disk from UAS.
+    Forbids,
+    /// The fact it needs could not be read.
+    NotSeen,
+    /// It does not concern this disk.
+    DoesNotApply,
+}
+
+/// One rule of the kernel's decision, asked of a disk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UsbRule {
+    /// Its short name (`user_quirk`).
+    pub name: String,
+    /// What it says of this disk.
+    pub answer: UsbAnswer,
+    /// The fact, in a sentence.
+    pub fact: String,
+    /// Who says so.
+    pub source: String,
+}
+
+/// Trouble of one kind, counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UsbTrouble {
+    /// `reset`, `abort`, `io_error`, …
+    pub kind: String,
+    /// How often.
+    pub count: u64,
+    /// Seconds since boot of the last one.
+    pub last_s: Option<f64>,
+    /// The last line, as the kernel wrote it.
+    pub example: String,
+}
+
+/// One thing that can be changed, with everything needed to do and to undo it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UsbWay {
+    /// What it brings, and what it risks.
+    pub what: String,
+    /// Commands that do it now.
+    pub commands: Vec<String>,
+    /// The entry for the kernel's quirk string, if one is needed.
+    pub quirk: Option<String>,
+    /// How to keep it over a restart.
+    pub persist: Vec<String>,
+    /// How to undo it.
+    pub undo: Vec<String>,
+}
+
+/// Why a USB disk runs on the transport it runs on, and what can be done about it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UsbExplanation {
+    /// The disk.
+    pub disk: UsbDisk,
+    /// The kernel's rules, in the order in which they are asked.
+    pub rules: Vec<UsbRule>,
+    /// What the rules lead to; `None` if a fact that is missing decides.
+    pub expected: Option<UsbTransport>,
+    /// The rule that decided, by name.
+    pub decided_by: Option<String>,
+    /// The answer in a sentence, the difference to what is found included.
+    pub conclusion: String,
+    /// Trouble that the kernel's log tells of.
+    pub troubles: Vec<UsbTrouble>,
+    /// What is known of this bridge and this link.
+    pub notes: Vec<String>,
+    /// Facts of the disk that its transport hides or falsifies.
+    pub hidden: Vec<String>,
+    /// What can be changed.
+    pub ways: Vec<UsbWay>,
+    /// What could not be seen and why.
+    pub unseen: Vec<String>,
+}

@@ -1,8 +1,10 @@
 //! `trueio usb`: which transport each USB disk runs on, why, and how to change it.
 //!
-//! `list` reads sysfs only and needs no privileges. What the facts mean is worked out in
+//! `list` and `explain` only read; `list` needs no privileges, `explain` reads the kernel's log if it
+//! may. What the facts mean is worked out in
 //! `trueio_device::usb`; this folder asks and prints.
 
+mod explain;
 mod list;
 
 use crate::failure::Failure;
@@ -24,14 +26,25 @@ pub(crate) fn arguments() -> Command {
                 .arg(switch("table", "Print the table of disks only"))
                 .arg(switch("json", "Print every fact with its source, as JSON").conflicts_with_all(["tree", "table"])),
         )
+        .subcommand(
+            recorded(Command::new("explain"))
+                .about("Why a disk runs on UAS or BOT: the kernel's rules, trouble, what can be changed")
+                .arg(disk("A disk: /dev/sdX, sdX, a port (2-1), or a serial number; all if none is named"))
+                .arg(switch("json", "Print the rules and facts with their sources, as JSON")),
+        )
 }
 
 /// `trueio usb …`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     match matches.subcommand() {
         Some(("list", arguments)) => list::command(arguments),
+        Some(("explain", arguments)) => explain::command(arguments),
         _ => unreachable!("clap demands one of the commands above"),
     }
+}
+
+fn disk(help: &'static str) -> Arg {
+    Arg::new("disk").value_name("DISK").help(help).value_hint(ValueHint::AnyPath)
 }
 
 fn switch(name: &'static str, help: &'static str) -> Arg {

@@ -7,9 +7,18 @@
 //! Cannot see: how a disk is attached inside its enclosure; the cable, except by the speed that was
 //! agreed on; what a hub in between does to the signal.
 
+mod bridges;
+mod decision;
 mod descriptors;
 mod disks;
+mod explain;
+mod kernel_log;
+mod modules;
 pub mod quirks;
 
+pub use decision::{Decision, FlagsInForce, QUIRKS, decide};
 pub use descriptors::{Configuration, DescriptorError, Descriptors, Setting, parse_can_superspeed, parse_descriptors};
 pub use disks::{usb_disk, usb_facts_of_block, usb_report};
+pub use explain::{PERSIST_FILE, explain};
+pub use kernel_log::{LogLine, kernel_log, parse_log, troubles};
+pub use modules::{Driver, MatchedDevice, TableEntry, TableError, built_in_flags, parse_table};

@@ -14,7 +14,8 @@ pub(crate) struct Machine {
     pub(crate) folder: TempDir,
 }
 
-/// Unpacks `crates/device/tests/<name>`: `tree.txt`, and `paths` if there is one.
+/// Unpacks `crates/device/tests/<name>`: `tree.txt`, and `paths` and `dmesg.txt` (as `/dev/kmsg`) if
+/// they are there.
 pub(crate) fn recorded(name: &str) -> Machine {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../device/tests").join(name);
     let folder = TempDir::new().expect("a temporary folder");
@@ -41,6 +42,9 @@ pub(crate) fn recorded(name: &str) -> Machine {
     }
     let paths = fs::read_to_string(source.join("paths")).unwrap_or_default();
     fs::write(folder.path().join("paths"), paths).expect("paths");
+    if let Ok(log) = fs::read_to_string(source.join("dmesg.txt")) {
+        fs::write(place("/dev/kmsg"), log).expect("the log");
+    }
     Machine { system: System::recorded(folder.path()).expect("a recorded machine"), folder }
 }
 

@@ -1,0 +1,154 @@
+//! `trueio usb explain`: the kernel's decision rule by rule, trouble, and what can be changed.
+
+use crate::failure::Failure;
+use crate::output;
+use clap::ArgMatches;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use trueio_device::System;
+use trueio_device::usb::{explain, usb_report};
+use trueio_model::{UsbAnswer, UsbDisk, UsbExplanation, UsbReport};
+use trueio_report::wrap;
+
+/// `trueio usb explain`.
+pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let system = super::system(matches)?;
+    let report = usb_report(&system);
+    let disks: Vec<&UsbDisk> = match matches.get_one::<String>("disk") {
+        Some(name) => vec![find(&system, &report, name)?],
+        None => report.disks.iter().collect(),
+    };
+    let explanations: Vec<UsbExplanation> = disks.iter().map(|disk| explain(&system, &report, disk)).collect();
+    if matches.get_flag("json") {
+        output::print_all(&format!("{:#}\n", serde_json::json!(explanations)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let width = output::style(std::io::stdout().is_terminal()).width;
+    let mut text = String::new();
+    for explanation in &explanations {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        page(&mut text, explanation, width);
+    }
+    if explanations.is_empty() {
+        text.push_str("There is no USB disk.\n");
+        for sentence in report.looked.iter().chain(&report.unseen) {
+            wrap(&mut text, "    ", 4, sentence, width);
+        }
+    }
+    output::print_all(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The disk that is meant: a path (`/dev/sda`, `/dev/sda1`, `/dev/disk/by-id/…`), a kernel name, an
+/// interface (`2-1:1.0`), a device (`2-1`), or a serial number that only one has.
+pub(super) fn find<'a>(system: &System, report: &'a UsbReport, name: &str) -> Result<&'a UsbDisk, Failure> {
+    let real = match std::fs::canonicalize(name) {
+        Ok(path) if system.is_live() => path.display().to_string(),
+        _ => name.to_owned(),
+    };
+    let short = real.strip_prefix("/dev/").unwrap_or(&real);
+    let is_named = |disk: &&UsbDisk| {
+        disk.usb.interface == short
+            || disk.usb.device == short
+            || disk.usb.serial.value.as_deref() == Some(name)
+            || disk.blocks.iter().any(|block| {
+                let rest = short.strip_prefix(block.name.as_str());
+                rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
+            })
+    };
+    let found: Vec<&UsbDisk> = report.disks.iter().filter(is_named).collect();
+    match found.as_slice() {
+        [one] => Ok(one),
+        [] => {
+            let all: Vec<String> = report.disks.iter().map(called).collect();
+            let there =
+                if all.is_empty() { "there is none".to_owned() } else { format!("there are {}", all.join("; ")) };
+            Err(Failure::refused(format!(
+                "`{name}` is no USB disk: {there}\n\nhint: `trueio usb list` shows them, and how it looked"
+            )))
+        }
+        several => {
+            let all: Vec<String> = several.iter().map(|disk| called(disk)).collect();
+            Err(Failure::refused(format!("`{name}` names several disks: {}", all.join("; "))))
+        }
+    }
+}
+
+/// `sda at 2-1:1.0, serial SIM1`.
+fn called(disk: &UsbDisk) -> String {
+    let names: Vec<&str> = disk.blocks.iter().map(|block| block.name.as_str()).collect();
+    let names = if names.is_empty() { "no block device".to_owned() } else { names.join(", ") };
+    let serial = disk.usb.serial.value.as_deref().map_or_else(String::new, |serial| format!(", serial {serial}"));
+    trueio_report::clean(&format!("{names} at {}{serial}", disk.usb.interface)).into_owned()
+}
+
+fn page(text: &mut String, explanation: &UsbExplanation, width: usize) {
+    let usb = &explanation.disk.usb;
+    let name = [usb.manufacturer.value.as_deref(), usb.product.value.as_deref()];
+    let name: Vec<&str> = name.into_iter().flatten().collect();
+    let id = usb.id.value.as_deref().unwrap_or("id not known");
+    wrap(text, "", 0, &format!("{} ({id}) {}", called(&explanation.disk), name.join(" ")), width);
+    wrap(text, "  ", 2, &explanation.conclusion, width);
+    text.push_str("\n  the kernel's rules\n");
+    for rule in &explanation.rules {
+        let answer = match rule.answer {
+            UsbAnswer::Allows => "allows",
+            UsbAnswer::Forbids => "FORBIDS",
+            UsbAnswer::NotSeen => "not seen",
+            UsbAnswer::DoesNotApply => "-",
+        };
+        let mark = if explanation.decided_by.as_deref() == Some(&rule.name) { "  << this decided" } else { "" };
+        let first = format!("    {answer:8}  {:18}  ", rule.name);
+        wrap(text, &first, first.len(), &format!("{}{mark} [{}]", rule.fact, rule.source), width);
+    }
+    let list = |text: &mut String, head: &str, lines: &[String]| {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n  {head}\n"));
+            for line in lines {
+                wrap(text, "    - ", 6, line, width);
+            }
+        }
+    };
+    let troubles: Vec<String> = explanation
+        .troubles
+        .iter()
+        .map(|trouble| {
+            let last = trouble.last_s.map_or_else(String::new, |at| format!(", the last {at:.1} s after boot"));
+            format!("{} x {}{last}: {}", trouble.count, words(&trouble.kind), trouble.example)
+        })
+        .collect();
+    list(text, "trouble, from the kernel's log", &troubles);
+    list(text, "known of this disk", &explanation.notes);
+    list(text, "what BOT hides", &explanation.hidden);
+    for (at, way) in explanation.ways.iter().enumerate() {
+        text.push_str(if at == 0 { "\n  what can be changed\n" } else { "" });
+        wrap(text, "    - ", 6, &way.what, width);
+        for (head, lines) in [("now", &way.commands), ("to keep it", &way.persist), ("to undo it", &way.undo)] {
+            for line in lines {
+                wrap(text, &format!("      {head:12}"), 18, line, width);
+            }
+        }
+        if let Some(quirk) = &way.quirk {
+            wrap(text, "      quirk entry ", 18, quirk, width);
+        }
+    }
+    list(text, "not seen", &explanation.unseen);
+}
+
+fn words(kind: &str) -> &'static str {
+    match kind {
+        "abort" => "command aborted",
+        "reset" => "device reset by the driver's error handling",
+        "bus_reset" => "device reset on the bus",
+        "offlined" => "given up",
+        "io_error" => "I/O error",
+        "flush_failed" => "flush failed: data in the disk's cache may be lost",
+        "timeout" => "timeout",
+        "disconnect" => "disconnected",
+        "link_error" => "error while the device was asked for its descriptors",
+        "slow_link" => "link slower than the device can do",
+        _ => "other",
+    }
+}

@@ -1,0 +1,533 @@
+//! The kernel's decision between UAS and BOT, replayed rule by rule for a disk.
+//!
+//! Both drivers ask the same question of an interface, each with its own table: `usb-storage`
+//! leaves a disk alone that `uas` would take, and `uas` takes it if it is there. [`rules`] asks what
+//! they ask, in their order, of the same facts; [`Decision::expected`] is what comes out.
+//!
+//! Cannot see: rules that a vendor added to its kernel, but for the one of Synology that is known;
+//! whether a host controller has streams, unless its driver, its number or the log says so; whether
+//! somebody bound the interface by hand, except that it differs from what the rules lead to.
+//!
+//! Source: Linux `drivers/usb/storage/uas-detect.h` (`uas_use_uas_driver`), `usb.c`
+//! (`storage_probe`, `usb_stor_adjust_quirks`), `drivers/usb/host/xhci-pci.c`
+//! (`XHCI_BROKEN_STREAMS`); each rule was seen to decide on Debian's 6.1 and 6.12, except scatter
+//! and gather (no such controller can be simulated) and Synology's.
+
+use super::descriptors::parse_descriptors;
+use super::disks::{DEVICES, SUPERSPEED_MBIT_PER_S, controller};
+use super::kernel_log::{LogLine, lines_of};
+use super::modules::{Driver, MatchedDevice, built_in_flags, config_uas, uas_is_barred};
+use super::quirks::{self, IGNORE_UAS, MAX_SECTORS_240, NO_ATA_1X};
+use crate::system::System;
+use trueio_model::{Fact, UsbAnswer, UsbDisk, UsbReport, UsbRule, UsbTransport};
+
+/// The quirk string in force.
+pub const QUIRKS: &str = "/sys/module/usb_storage/parameters/quirks";
+
+/// The flag "this device is not driven at all".
+const IGNORE_DEVICE: u64 = 0x0000_0800;
+
+/// What each driver makes of a disk, and what that leads to.
+#[derive(Debug, Clone)]
+pub struct Decision {
+    /// The rules in the order in which they are asked.
+    pub rules: Vec<UsbRule>,
+    /// What they lead to; `None` if a fact that is missing decides.
+    pub expected: Option<UsbTransport>,
+    /// The rule that decided; of several, the first.
+    pub decided_by: Option<String>,
+    /// The flags that `uas` uses for it, the user's entry and the rules of thumb applied.
+    pub uas_flags: FlagsInForce,
+    /// The same of `usb-storage`.
+    pub storage_flags: FlagsInForce,
+    /// The quirk string in force.
+    pub quirks: Fact<String>,
+    /// The two drivers.
+    pub uas: Driver,
+    /// The two drivers.
+    pub storage: Driver,
+}
+
+/// A driver's flags for a device.
+#[derive(Debug, Clone)]
+pub struct FlagsInForce {
+    /// The flags with everything applied; `None` if the driver's table could not be read and no
+    /// entry replaces it.
+    pub flags: Option<u64>,
+    /// The flags of the driver's own table.
+    pub built_in: Fact<u64>,
+}
+
+impl FlagsInForce {
+    fn of(driver: &Driver, device: &MatchedDevice, thumb: u64, entry: Option<&str>) -> Self {
+        let table = driver.table.value.as_ref();
+        let built_in =
+            Fact { value: table.map(|table| built_in_flags(table, device)), source: driver.table.source.clone() };
+        // An entry leaves only flags without a letter of the table; none of these is asked for here.
+        let flags = match (built_in.value, entry) {
+            (Some(flags), entry) => Some(quirks::applied(flags | thumb, entry)),
+            (None, Some(letters)) => Some(quirks::flags(letters)),
+            (None, None) => None,
+        };
+        Self { flags, built_in }
+    }
+}
+
+/// Collects rules.
+struct Rules {
+    found: Vec<UsbRule>,
+}
+
+impl Rules {
+    fn say(&mut self, name: &str, answer: UsbAnswer, fact: impl Into<String>, source: impl Into<String>) {
+        self.found.push(UsbRule { name: name.to_owned(), answer, fact: fact.into(), source: source.into() });
+    }
+
+    fn forbids(&self, name: &str) -> bool {
+        self.found.iter().any(|rule| rule.name == name && rule.answer == UsbAnswer::Forbids)
+    }
+}
+
+/// What the device says of itself, as numbers.
+struct Numbers {
+    matched: MatchedDevice,
+    max_power: Option<u8>,
+    link: Option<f64>,
+    stream_count: u32,
+}
+
+fn numbers(system: &System, disk: &UsbDisk) -> Numbers {
+    let usb = &disk.usb;
+    let hexadecimal = |text: Option<&str>| text.and_then(|text| u16::from_str_radix(text, 16).ok()).unwrap_or(0);
+    let (vendor, product) = usb.id.value.as_deref().and_then(|id| id.split_once(':')).unwrap_or_default();
+    let d = |file: &str| format!("{DEVICES}/{}/{file}", usb.device);
+    let class =
+        |file: &str| system.read(&d(file)).ok().and_then(|text| u8::from_str_radix(&text, 16).ok()).unwrap_or(0);
+    let configuration = system.number(&d("bConfigurationValue")).value;
+    let bytes = system.read_bytes(&d("descriptors")).unwrap_or_default();
+    let descriptors = parse_descriptors(&bytes).ok();
+    let max_power = descriptors.as_ref().and_then(|all| all.configuration(configuration)).map(|c| c.max_power);
+    let alternates = usb.offers.value.as_deref().unwrap_or_default();
+    let first = alternates.iter().find(|alternate| alternate.number == 0).or(alternates.first());
+    let interface_class = first.map_or([8, 0, 0], |first| [8, first.subclass, first.protocol]);
+    let matched = MatchedDevice {
+        vendor: hexadecimal(Some(vendor)),
+        product: hexadecimal(Some(product)),
+        release: hexadecimal(usb.release.value.as_deref()),
+        device_class: [class("bDeviceClass"), class("bDeviceSubClass"), class("bDeviceProtocol")],
+        interface_class,
+        interface_number: usb.interface.rsplit('.').next().and_then(|n| n.parse().ok()).unwrap_or(0),
+    };
+    let stream_count = alternates.iter().find(|a| a.is_uas()).map_or(0, |a| a.stream_count);
+    Numbers { matched, max_power, link: usb.link_mbit_per_s.value, stream_count }
+}
+
+/// Asks every rule of a disk. `report` is the machine it hangs in; `log` the kernel's, if it could
+/// be read.
+pub fn decide(system: &System, report: &UsbReport, disk: &UsbDisk, log: Option<&[LogLine]>) -> Decision {
+    let numbers = numbers(system, disk);
+    let uas = Driver::find(system, "uas");
+    let storage = Driver::find(system, "usb-storage");
+    let quirks_fact = system.fact(QUIRKS, |text| Some(text.trim_matches('\0').to_owned()));
+    let entry = quirks_fact
+        .value
+        .as_deref()
+        .and_then(|quirks| quirks::entry_letters(quirks, numbers.matched.vendor, numbers.matched.product));
+    let mut rules = Rules { found: Vec::new() };
+    authorized(&mut rules, system, disk);
+    offers(&mut rules, disk);
+    driver_there(&mut rules, system, report, &uas, &storage);
+    synology(&mut rules, system);
+    let (thumb, hiksemi) = rules_of_thumb(&mut rules, disk, &numbers);
+    // The table's own flag counts for the rule of the table; the entry may take it away below.
+    let mut uas_flags = FlagsInForce::of(&uas, &numbers.matched, thumb | hiksemi, entry.as_deref());
+    let mut storage_flags = FlagsInForce::of(&storage, &numbers.matched, thumb | hiksemi, entry.as_deref());
+    built_in(&mut rules, disk, log, &uas_flags, &storage_flags, entry.as_deref());
+    user_quirk(&mut rules, &quirks_fact, entry.as_deref(), &numbers, thumb | hiksemi, &uas_flags);
+    controllers(&mut rules, system, report, disk, log);
+    link(&mut rules, disk);
+
+    if uas_flags.flags.is_none() && disk.usb.transport == UsbTransport::Uas {
+        // What is driven by UAS is not forbidden it, whatever its table says.
+        uas_flags.flags = Some(thumb);
+        storage_flags.flags = storage_flags.flags.or(Some(thumb));
+    }
+    let (expected, decided_by) = outcome(&rules, disk, &uas, &storage, &uas_flags, &storage_flags);
+    Decision { rules: rules.found, expected, decided_by, uas_flags, storage_flags, quirks: quirks_fact, uas, storage }
+}
+
+/// What the rules lead to, as the two drivers' probes would.
+fn outcome(
+    rules: &Rules,
+    disk: &UsbDisk,
+    uas: &Driver,
+    storage: &Driver,
+    uas_flags: &FlagsInForce,
+    storage_flags: &FlagsInForce,
+) -> (Option<UsbTransport>, Option<String>) {
+    let forbids = |names: &[&str]| names.iter().find(|name| rules.forbids(name)).map(|name| (*name).to_owned());
+    if let Some(name) = forbids(&["authorized"]) {
+        return (Some(UsbTransport::None), Some(name));
+    }
+    if disk.usb.offers.value.is_none() {
+        return (None, Some("offers".to_owned()));
+    }
+    let has_bot = disk.usb.offers_bot() == Some(true);
+    let has_storage = storage.is_loaded || storage.is_built_in;
+    // `usb-storage` takes what it does not leave to `uas`, if the device can do BOT at all.
+    let is_not_driven = storage_flags.flags.is_some_and(|flags| flags & IGNORE_DEVICE != 0);
+    let bot = if has_bot && has_storage && !is_not_driven { UsbTransport::Bot } else { UsbTransport::None };
+    if let Some(name) = forbids(&["offers", "kernel_without_uas", "synology", "scatter_gather", "streams"]) {
+        return (Some(bot), Some(name));
+    }
+    let ignored = |flags: &FlagsInForce| flags.flags.map(|flags| flags & IGNORE_UAS != 0);
+    let by_flag = || {
+        let names = ["user_quirk", "asmedia", "hiksemi", "built_in_table"];
+        forbids(&names).or_else(|| Some("built_in_table".to_owned()))
+    };
+    match (ignored(storage_flags), ignored(uas_flags)) {
+        (Some(true), _) => (Some(bot), by_flag()),
+        // Known from the log, where the table cannot be read.
+        (None, _) if ["built_in_table", "asmedia", "hiksemi"].iter().any(|name| rules.forbids(name)) => {
+            (Some(bot), by_flag())
+        }
+        // `usb-storage` leaves it to `uas`, which is not there, or does not want it.
+        (_, _) if rules.forbids("module") => (Some(UsbTransport::None), Some("module".to_owned())),
+        (Some(false), Some(true)) => (Some(UsbTransport::None), by_flag()),
+        (Some(false), Some(false)) if uas.is_loaded || uas.is_built_in => (Some(UsbTransport::Uas), None),
+        // A module that is installed is loaded when the disk appears.
+        (Some(false), Some(false)) if uas.file.is_some() => (Some(UsbTransport::Uas), None),
+        (Some(false), Some(false)) => (None, Some("module".to_owned())),
+        (None, _) | (_, None) => (None, Some("built_in_table".to_owned())),
+    }
+}
+
+fn authorized(rules: &mut Rules, system: &System, disk: &UsbDisk) {
+    for name in [&disk.usb.device, &disk.usb.interface] {
+        let path = format!("{DEVICES}/{name}/authorized");
+        match system.read(&path).as_deref() {
+            Ok("0") => {
+                return rules.say("authorized", UsbAnswer::Forbids, format!("{name} is not authorized"), path);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let why = crate::system::why_not(&path, error);
+                return rules.say("authorized", UsbAnswer::NotSeen, format!("whether {name} is authorized"), why);
+            }
+        }
+    }
+    let source = format!("{DEVICES}/{}/authorized", disk.usb.interface);
+    rules.say("authorized", UsbAnswer::Allows, "device and interface are authorized", source);
+}
+
+fn offers(rules: &mut Rules, disk: &UsbDisk) {
+    let source = disk.usb.offers.source.clone();
+    let Some(all) = &disk.usb.offers.value else {
+        return rules.say("offers", UsbAnswer::NotSeen, "what the device offers is not known", source);
+    };
+    if let Some(alternate) = all.iter().find(|alternate| alternate.is_uas()) {
+        let fact = format!("alternate setting {} is UAS (08/06/62) with all four pipes", alternate.number);
+        return rules.say("offers", UsbAnswer::Allows, fact, source);
+    }
+    let fact = match all.iter().find(|alternate| alternate.claims_uas()) {
+        Some(alternate) => format!(
+            "alternate setting {} says UAS (08/06/62) but has only the pipes {:?} of 1 to 4",
+            alternate.number, alternate.pipes
+        ),
+        None => "the device has no alternate setting for UAS (08/06/62)".to_owned(),
+    };
+    rules.say("offers", UsbAnswer::Forbids, fact, source);
+}
+
+/// Is there a `uas` to take the disk. Two names, because the two cases end differently: a kernel
+/// that was built without UAS gives the disk to BOT, a module that is missing leaves it without a
+/// driver.
+fn driver_there(rules: &mut Rules, system: &System, report: &UsbReport, uas: &Driver, storage: &Driver) {
+    let barred = uas_is_barred(system);
+    let aside = match barred.as_slice() {
+        [] => String::new(),
+        places => format!("; modprobe is told not to load it by {}", places.join(", ")),
+    };
+    if uas.is_loaded {
+        return rules.say("module", UsbAnswer::Allows, format!("uas is loaded{aside}"), "/sys/module/uas");
+    }
+    if uas.is_built_in {
+        let source = format!("{}/modules.builtin", uas.source);
+        return rules.say("module", UsbAnswer::Allows, "uas is part of the kernel", source);
+    }
+    let config = config_uas(system);
+    if config.value == Some('n') {
+        return rules.say("kernel_without_uas", UsbAnswer::Forbids, "the kernel was built without UAS", config.source);
+    }
+    if let Some(file) = &uas.file {
+        if barred.is_empty() {
+            let fact = "uas is not loaded; the module is installed, and is loaded when a disk asks for it";
+            return rules.say("module", UsbAnswer::Allows, fact, file.clone());
+        }
+        let fact = format!("uas is not loaded{aside}. usb-storage leaves the disk to it all the same");
+        return rules.say("module", UsbAnswer::Forbids, fact, file.clone());
+    }
+    // What usb-storage did with other disks tells how the kernel was built.
+    let left_alone = report.disks.iter().find(|other| {
+        other.usb.transport == UsbTransport::None && other.usb.offers_uas() == Some(true) && storage.is_loaded
+    });
+    let taken = report
+        .disks
+        .iter()
+        .find(|other| other.usb.transport == UsbTransport::Bot && other.usb.offers_uas() == Some(true));
+    match (config.value, left_alone, taken) {
+        (Some(_), _, _) => {
+            let fact = format!("the kernel was built with UAS, and no module uas is installed{aside}");
+            rules.say("module", UsbAnswer::Forbids, fact, format!("{}, {}", config.source, uas.source));
+        }
+        (None, Some(other), _) => {
+            let fact = format!(
+                "no module uas is loaded or installed, and usb-storage left {} to it: the kernel was built with UAS",
+                other.usb.interface
+            );
+            rules.say("module", UsbAnswer::Forbids, fact, uas.source.clone());
+        }
+        (None, None, Some(other)) => {
+            let fact = format!(
+                "no module uas is loaded or installed, and usb-storage took {} all the same: the kernel was probably \
+                 built without UAS",
+                other.usb.interface
+            );
+            rules.say("kernel_without_uas", UsbAnswer::Forbids, fact, uas.source.clone());
+        }
+        (None, None, None) => {
+            let fact = "no module uas is loaded or installed; how the kernel was built is not known";
+            rules.say("module", UsbAnswer::NotSeen, fact, config.source);
+        }
+    }
+}
+
+/// Synology's kernels ask a key of their own before anything else, as their published source has it.
+fn synology(rules: &mut Rules, system: &System) {
+    for path in ["/etc/synoinfo.conf", "/etc.defaults/synoinfo.conf"] {
+        let Ok(text) = system.read(path) else { continue };
+        let key = text.lines().find_map(|line| line.trim().strip_prefix("support_uasp="));
+        let is_yes = key.is_some_and(|value| value.trim_matches('"') == "yes");
+        let fact = match key {
+            Some(value) => format!("DSM's own switch support_uasp is {value}"),
+            None => "DSM's own switch support_uasp is not set".to_owned(),
+        };
+        let answer = if is_yes { UsbAnswer::Allows } else { UsbAnswer::Forbids };
+        return rules.say("synology", answer, fact, path);
+    }
+    let source = "neither /etc/synoinfo.conf nor /etc.defaults/synoinfo.conf exists";
+    rules.say("synology", UsbAnswer::DoesNotApply, "this is no Synology DSM", source);
+}
+
+/// Chips that cannot be told apart by their numbers. Gives the flags that they add.
+fn rules_of_thumb(rules: &mut Rules, disk: &UsbDisk, numbers: &Numbers) -> (u64, u64) {
+    let (vendor, product) = (numbers.matched.vendor, numbers.matched.product);
+    let source = format!("{DEVICES}/{}: idVendor, idProduct, descriptors", disk.usb.device);
+    let mut thumb = 0;
+    if vendor == 0x174c && matches!(product, 0x5106 | 0x55aa) {
+        let is_super = numbers.link.is_some_and(|link| link >= SUPERSPEED_MBIT_PER_S);
+        let (answer, fact) = match (numbers.max_power, is_super, numbers.stream_count) {
+            (None, _, _) => (UsbAnswer::NotSeen, "which of ASMedia's chips it is".to_owned()),
+            (Some(0), _, _) => (UsbAnswer::Allows, "an ASM1153: it asks for no power from the bus".to_owned()),
+            (Some(_), false, _) => {
+                thumb |= IGNORE_UAS;
+                (UsbAnswer::Forbids, "taken for an ASM1051: below SuperSpeed its streams cannot tell".to_owned())
+            }
+            (Some(_), true, 32) => {
+                thumb |= IGNORE_UAS;
+                (UsbAnswer::Forbids, "taken for an ASM1051: it has 32 streams".to_owned())
+            }
+            (Some(_), true, count) => {
+                thumb |= MAX_SECTORS_240;
+                (UsbAnswer::Allows, format!("an ASM1053: {count} streams; requests are kept to 240 sectors"))
+            }
+        };
+        rules.say("asmedia", answer, fact, source.clone());
+    } else {
+        rules.say("asmedia", UsbAnswer::DoesNotApply, "not 174c:5106 or 174c:55aa", source.clone());
+    }
+    if vendor == 0x0bc2 {
+        thumb |= NO_ATA_1X;
+    }
+    let mut hiksemi = 0;
+    let is_hiksemi = (vendor, product) == (0x0bda, 0x9210)
+        && disk.usb.manufacturer.value.as_deref() == Some("HIKSEMI")
+        && disk.usb.product.value.as_deref() == Some("MD202");
+    if !is_hiksemi {
+        rules.say("hiksemi", UsbAnswer::DoesNotApply, "not a HIKSEMI MD202 (0bda:9210)", source);
+    } else if disk.usb.transport == UsbTransport::Uas {
+        let fact = "a HIKSEMI MD202, on UAS: this kernel is older than the rule";
+        rules.say("hiksemi", UsbAnswer::Allows, fact, source);
+    } else {
+        hiksemi = IGNORE_UAS;
+        rules.say("hiksemi", UsbAnswer::Forbids, "a HIKSEMI MD202: UAS is known to fail on it", source);
+    }
+    (thumb, hiksemi)
+}
+
+/// What the kernel writes when a flag keeps a disk from UAS, whoever set it.
+const IGNORED_LINE: &str = "UAS is ignored for this device";
+
+/// The last line about a disk that holds these words.
+fn said<'a>(log: Option<&'a [LogLine]>, disk: &UsbDisk, words: &str) -> Option<&'a LogLine> {
+    lines_of(log?, disk).into_iter().rev().find(|line| line.text.contains(words))
+}
+
+/// The drivers' own tables.
+fn built_in(
+    rules: &mut Rules,
+    disk: &UsbDisk,
+    log: Option<&[LogLine]>,
+    uas: &FlagsInForce,
+    storage: &FlagsInForce,
+    entry: Option<&str>,
+) {
+    let is_explained = rules.forbids("asmedia") || rules.forbids("hiksemi");
+    let ignores = |flags: &FlagsInForce| flags.built_in.value.map(|flags| flags & IGNORE_UAS != 0);
+    let source = format!("{}; {}", uas.built_in.source, storage.built_in.source);
+    let (answer, fact) = match (ignores(uas), ignores(storage)) {
+        (Some(false), Some(false)) => {
+            let meanings = quirks::meanings(uas.built_in.value.unwrap_or(0) | storage.built_in.value.unwrap_or(0));
+            let aside = if meanings.is_empty() { String::new() } else { format!("; it says: {}", meanings.join(", ")) };
+            (UsbAnswer::Allows, format!("the drivers' tables do not bar this device from UAS{aside}"))
+        }
+        (Some(true), _) => (UsbAnswer::Forbids, "the table of uas bars this device from UAS".to_owned()),
+        (_, Some(true)) => {
+            let fact = "the table of usb-storage bars this device from UAS; uas itself would take it if it were bound \
+                        by hand";
+            (UsbAnswer::Forbids, fact.to_owned())
+        }
+        _ if disk.usb.transport == UsbTransport::Uas => {
+            let fact = "the tables could not be read; the disk runs on UAS, so they do not bar it";
+            (UsbAnswer::Allows, fact.to_owned())
+        }
+        // What a rule of thumb or an entry explains needs no table.
+        _ => match said(log, disk, IGNORED_LINE).filter(|_| entry.is_none() && !is_explained) {
+            Some(line) => (UsbAnswer::Forbids, format!("the kernel's log says: {}", line.text)),
+            None => (UsbAnswer::NotSeen, "what the drivers' tables say of this device".to_owned()),
+        },
+    };
+    match (answer, entry) {
+        // The entry replaces what the table says; the rule of the entry decides then.
+        (UsbAnswer::Forbids, Some(_)) => {
+            let fact = format!("{fact}, and the user's quirk entry replaces that");
+            rules.say("built_in_table", UsbAnswer::DoesNotApply, fact, source);
+        }
+        _ => rules.say("built_in_table", answer, fact, source),
+    }
+}
+
+fn user_quirk(
+    rules: &mut Rules,
+    quirks_fact: &Fact<String>,
+    entry: Option<&str>,
+    numbers: &Numbers,
+    thumb: u64,
+    uas: &FlagsInForce,
+) {
+    let source = quirks_fact.source.clone();
+    let name = format!("{:04x}:{:04x}", numbers.matched.vendor, numbers.matched.product);
+    let Some(letters) = entry else {
+        let (answer, fact) = match &quirks_fact.value {
+            Some(_) => (UsbAnswer::Allows, format!("the quirk string has no entry for {name}")),
+            None => (UsbAnswer::NotSeen, "the quirk string".to_owned()),
+        };
+        return rules.say("user_quirk", answer, fact, source);
+    };
+    let set = quirks::flags(letters);
+    let before = uas.built_in.value.unwrap_or(0) | thumb;
+    let lost = quirks::meanings(before & quirks::mask() & !set & !IGNORE_UAS);
+    let aside = if lost.is_empty() {
+        String::new()
+    } else {
+        format!("; it takes away what the kernel knows of this device: {}", lost.join(", "))
+    };
+    if set & IGNORE_UAS != 0 {
+        let fact = format!("the entry `{name}:{letters}` has the flag u: UAS is not used{aside}");
+        return rules.say("user_quirk", UsbAnswer::Forbids, fact, source);
+    }
+    let forced =
+        if before & IGNORE_UAS != 0 { " and so forces UAS on a device that the kernel bars from it" } else { "" };
+    if before & IGNORE_UAS != 0 {
+        // The rules of thumb and the tables were asked before the entry took their flag away.
+        for rule in rules.found.iter_mut().filter(|rule| matches!(rule.name.as_str(), "asmedia" | "hiksemi")) {
+            if rule.answer == UsbAnswer::Forbids {
+                rule.answer = UsbAnswer::DoesNotApply;
+                rule.fact.push_str(", and the user's quirk entry replaces that");
+            }
+        }
+    }
+    let fact = format!("the entry `{name}:{letters}` has no flag u{forced}{aside}");
+    rules.say("user_quirk", UsbAnswer::Allows, fact, source);
+}
+
+/// Host controllers that the kernel denies streams: PCI vendor, device, name.
+const WITHOUT_STREAMS: [(&str, &str, &str); 6] = [
+    ("0x1b73", "0x1000", "Fresco Logic PDK"),
+    ("0x1b73", "0x1009", "Fresco Logic FL1009"),
+    ("0x1b6f", "0x7023", "Etron EJ168"),
+    ("0x1b6f", "0x7052", "Etron EJ188"),
+    ("0x1106", "0x3432", "VIA VL80x"),
+    ("0x1b21", "0x1042", "ASMedia ASM1042"),
+];
+
+fn controllers(rules: &mut Rules, system: &System, report: &UsbReport, disk: &UsbDisk, log: Option<&[LogLine]>) {
+    let bus = disk.usb.device.split('-').next().unwrap_or_default();
+    let root = format!("usb{bus}");
+    let driver = controller(system, &root);
+    let name = driver.value.clone().unwrap_or_else(|| "not known".to_owned());
+    if let Some(line) = said(log, disk, "does not support scatter-gather") {
+        rules.say("scatter_gather", UsbAnswer::Forbids, format!("the kernel's log says: {}", line.text), "/dev/kmsg");
+    } else if matches!(name.as_str(), "dwc2" | "max3421-hcd" | "dwc_otg") {
+        let fact = format!("the host controller's driver {name} has no scatter-gather");
+        rules.say("scatter_gather", UsbAnswer::Forbids, fact, driver.source.clone());
+    } else {
+        let fact = format!("the host controller's driver is {name}, and nothing says it has no scatter-gather");
+        rules.say("scatter_gather", UsbAnswer::Allows, fact, driver.source.clone());
+    }
+
+    let is_super = disk.usb.link_mbit_per_s.value.is_some_and(|link| link >= SUPERSPEED_MBIT_PER_S);
+    if !is_super {
+        let fact = "below SuperSpeed UAS needs no streams";
+        return rules.say("streams", UsbAnswer::DoesNotApply, fact, disk.usb.link_mbit_per_s.source.clone());
+    }
+    let pci = system.resolve(&format!("{DEVICES}/{root}")).ok();
+    let pci = pci.as_deref().and_then(|real| real.rsplit_once('/')).map(|(parent, _)| parent.to_owned());
+    let id = |file: &str| pci.as_ref().and_then(|pci| system.read(&format!("{pci}/{file}")).ok()).unwrap_or_default();
+    let (vendor, device) = (id("vendor"), id("device"));
+    let listed = WITHOUT_STREAMS.iter().find(|(v, d, _)| *v == vendor && *d == device);
+    let on_uas = report.disks.iter().find(|other| {
+        other.usb.transport == UsbTransport::Uas
+            && other.usb.device.split('-').next() == Some(bus)
+            && other.usb.link_mbit_per_s.value.is_some_and(|link| link >= SUPERSPEED_MBIT_PER_S)
+    });
+    if let Some(other) = on_uas {
+        let fact = format!("the host controller has streams: {} runs on UAS there", other.usb.interface);
+        rules.say("streams", UsbAnswer::Allows, fact, other.usb.driver.source.clone());
+    } else if let Some(line) = said(log, disk, "does not support streams") {
+        rules.say("streams", UsbAnswer::Forbids, format!("the kernel's log says: {}", line.text), "/dev/kmsg");
+    } else if let Some((_, _, chip)) = listed {
+        let fact = format!("the host controller is a {chip}, whose streams the kernel does not use");
+        rules.say("streams", UsbAnswer::Forbids, fact, format!("{}/vendor, device", pci.unwrap_or_default()));
+    } else if matches!(name.as_str(), "vhci_hcd" | "dummy_hcd") {
+        let fact = format!("the host controller's driver {name} has no streams");
+        rules.say("streams", UsbAnswer::Forbids, fact, driver.source);
+    } else {
+        let fact = format!("the host controller's driver is {name}, and nothing says it has no streams");
+        rules.say("streams", UsbAnswer::Allows, fact, driver.source);
+    }
+}
+
+/// A slow link does not keep a disk from UAS; it is asked so that nobody looks for the reason there.
+fn link(rules: &mut Rules, disk: &UsbDisk) {
+    let usb = &disk.usb;
+    let fact = match usb.link_mbit_per_s.value {
+        None => return rules.say("link", UsbAnswer::NotSeen, "the link's speed", usb.link_mbit_per_s.source.clone()),
+        Some(link) if link < 480.0 => format!("a link of {link} Mbit/s: UAS works, and is as slow as the link"),
+        Some(link) if link < SUPERSPEED_MBIT_PER_S => {
+            format!("a USB 2 link of {link} Mbit/s: UAS works without streams, and is as slow as the link")
+        }
+        Some(link) => format!("a USB 3 link of {link} Mbit/s"),
+    };
+    rules.say("link", UsbAnswer::Allows, fact, usb.link_mbit_per_s.source.clone());
+}

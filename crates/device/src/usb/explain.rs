@@ -1,0 +1,345 @@
+//! Why a USB disk runs on the transport it runs on, what that costs, and what can be changed.
+//!
+//! The decision is [`super::decide`]'s; here it becomes sentences and commands. Advice is given for
+//! this disk alone, with its undo. Keeping the module `uas` from loading is never advised:
+//! `usb-storage` leaves the disk to it all the same, and the disk is then gone.
+//!
+//! Cannot see: whether a change is worth it; `trueio study usb-transport` measures that.
+
+use super::bridges;
+use super::decision::{Decision, QUIRKS, decide};
+use super::disks::SUPERSPEED_MBIT_PER_S;
+use super::kernel_log::{kernel_log, troubles};
+use super::quirks;
+use crate::disk::disk_facts;
+use crate::system::System;
+use trueio_model::{UsbAnswer, UsbDisk, UsbExplanation, UsbReport, UsbTransport, UsbWay};
+
+/// Where a quirk is kept over a restart.
+pub const PERSIST_FILE: &str = "/etc/modprobe.d/trueio-usb.conf";
+
+/// Explains one disk of a report.
+pub fn explain(system: &System, report: &UsbReport, disk: &UsbDisk) -> UsbExplanation {
+    let log = kernel_log(system);
+    let decision = decide(system, report, disk, log.as_deref().ok());
+    let mut unseen = Vec::new();
+    if let Err(why) = &log {
+        unseen.push(format!("resets, timeouts and aborts: {why}"));
+    }
+    for rule in decision.rules.iter().filter(|rule| rule.answer == UsbAnswer::NotSeen) {
+        unseen.push(format!("{} ({})", rule.fact, rule.source));
+    }
+    UsbExplanation {
+        disk: disk.clone(),
+        expected: decision.expected,
+        decided_by: decision.decided_by.clone(),
+        conclusion: conclusion(disk, &decision),
+        troubles: log.as_deref().map(|log| troubles(log, disk)).unwrap_or_default(),
+        notes: notes(disk, &decision),
+        hidden: hidden(system, disk),
+        ways: ways(disk, &decision),
+        unseen,
+        rules: decision.rules,
+    }
+}
+
+/// How people call the disk: its block devices, or its interface.
+fn name(disk: &UsbDisk) -> String {
+    let names: Vec<&str> = disk.blocks.iter().map(|block| block.name.as_str()).collect();
+    if names.is_empty() { disk.usb.interface.clone() } else { names.join(", ") }
+}
+
+fn runs(transport: UsbTransport) -> String {
+    match transport {
+        UsbTransport::None => "has no driver".to_owned(),
+        UsbTransport::Other => "is driven by another driver".to_owned(),
+        known => format!("runs on {known}"),
+    }
+}
+
+fn conclusion(disk: &UsbDisk, decision: &Decision) -> String {
+    let name = name(disk);
+    let found = disk.usb.transport;
+    let rule = |name: &String| decision.rules.iter().find(|rule| rule.name == *name).map(|rule| rule.fact.clone());
+    let because = decision.decided_by.as_ref().and_then(rule);
+    let Some(expected) = decision.expected else {
+        let missing = because.unwrap_or_else(|| "a fact".to_owned());
+        return format!("{name} {}; why cannot be told, because this is not known: {missing}.", runs(found));
+    };
+    if expected == found {
+        return match because {
+            Some(fact) => format!("{name} {} because {}.", runs(found), fact.trim_end_matches('.')),
+            None => format!("{name} {}: no rule of the kernel forbids it.", runs(found)),
+        };
+    }
+    let should = match because {
+        Some(fact) => format!("{} ({fact})", what(expected)),
+        None => what(expected).to_owned(),
+    };
+    format!(
+        "{name} {}, but the kernel's rules lead to {should}. The rules are asked when the interface is probed: a quirk \
+         was changed since, or somebody bound the driver by hand. Plugging it in again makes the rules count.",
+        runs(found)
+    )
+}
+
+fn what(transport: UsbTransport) -> &'static str {
+    match transport {
+        UsbTransport::Uas => "UAS",
+        UsbTransport::Bot => "BOT",
+        UsbTransport::None => "no driver at all",
+        UsbTransport::Other => "another driver",
+    }
+}
+
+fn ids(disk: &UsbDisk) -> Option<(u16, u16)> {
+    let (vendor, product) = disk.usb.id.value.as_deref()?.split_once(':')?;
+    Some((u16::from_str_radix(vendor, 16).ok()?, u16::from_str_radix(product, 16).ok()?))
+}
+
+fn notes(disk: &UsbDisk, decision: &Decision) -> Vec<String> {
+    let usb = &disk.usb;
+    let mut notes = Vec::new();
+    if let Some((vendor, product)) = ids(disk) {
+        notes.extend(bridges::notes(vendor, product).into_iter().map(str::to_owned));
+    }
+    let link = usb.link_mbit_per_s.value.unwrap_or(f64::INFINITY);
+    if link < SUPERSPEED_MBIT_PER_S {
+        let port = usb.port_mbit_per_s.value;
+        if usb.can_superspeed.value == Some(true) {
+            let where_to = match port {
+                Some(port) if port >= SUPERSPEED_MBIT_PER_S => {
+                    "its port can do USB 3, too: try another cable, or plug it in again"
+                }
+                _ => "its port is USB 2: use a port that can do USB 3",
+            };
+            notes.push(format!("a USB 3 disk on a link of {link} Mbit/s: {where_to}"));
+        } else if usb.can_superspeed.value.is_none() && port.is_some_and(|port| port >= SUPERSPEED_MBIT_PER_S) {
+            notes.push(format!(
+                "a link of {link} Mbit/s in a port that can do USB 3: if the disk is USB 3, try another cable"
+            ));
+        }
+    }
+    let flags = match usb.transport {
+        UsbTransport::Uas => decision.uas_flags.flags,
+        _ => decision.storage_flags.flags,
+    };
+    for meaning in quirks::meanings(flags.unwrap_or(0) & !quirks::IGNORE_UAS) {
+        notes.push(format!("the driver takes care of a weakness of this device: {meaning}"));
+    }
+    for block in &disk.blocks {
+        let value = |fact: &trueio_model::Fact<u64>| fact.value.unwrap_or(0);
+        if value(&block.timeout_count) > 0 {
+            notes.push(format!(
+                "{}: {} of {} commands timed out",
+                block.name,
+                value(&block.timeout_count),
+                value(&block.done_count)
+            ));
+        }
+        if let Some(state) = block.state.value.as_deref().filter(|state| *state != "running") {
+            notes.push(format!("{} is {state}: the kernel gave it up; plug it in again", block.name));
+        }
+    }
+    notes
+}
+
+/// What BOT hides. On BOT Linux does not read the pages that would tell.
+fn hidden(system: &System, disk: &UsbDisk) -> Vec<String> {
+    if disk.usb.transport != UsbTransport::Bot {
+        return Vec::new();
+    }
+    let mut hidden = Vec::new();
+    for block in &disk.blocks {
+        let Some(facts) = disk_facts(system, &block.name) else { continue };
+        let name = &block.name;
+        if facts.is_rotational.value == Some(true) {
+            hidden.push(format!("{name} is called rotational; on BOT every disk is, an SSD, too"));
+        }
+        if facts.physical_sector_bytes.value == facts.logical_sector_bytes.value
+            && let Some(bytes) = facts.physical_sector_bytes.value
+        {
+            hidden.push(format!(
+                "{name} is said to have physical sectors of {bytes} bytes; on BOT larger ones are not asked for"
+            ));
+        }
+        if facts.serial.value.is_none() {
+            let own = match &disk.usb.serial.value {
+                Some(serial) => format!("the enclosure's is {serial}"),
+                None => "and the enclosure has none".to_owned(),
+            };
+            hidden.push(format!("{name} shows no serial number of the disk itself; {own}"));
+        }
+        hidden.push(format!("{name} takes one command at a time: no native command queueing"));
+    }
+    hidden
+}
+
+fn ways(disk: &UsbDisk, decision: &Decision) -> Vec<UsbWay> {
+    let mut ways = Vec::new();
+    let usb = &disk.usb;
+    let forbids = |name: &str| decision.rules.iter().any(|rule| rule.name == name && rule.answer == UsbAnswer::Forbids);
+    if forbids("authorized") {
+        let path = |value: u8| {
+            let commands = [&usb.device, &usb.interface];
+            commands.map(|name| format!("echo {value} > /sys/bus/usb/devices/{name}/authorized")).to_vec()
+        };
+        ways.push(UsbWay {
+            what: "Authorize the device; the kernel then asks its rules".to_owned(),
+            commands: path(1),
+            quirk: None,
+            persist: Vec::new(),
+            undo: path(0),
+        });
+        return ways;
+    }
+    if forbids("module") {
+        let mut commands = Vec::new();
+        let barred = decision.rules.iter().any(|rule| rule.name == "module" && rule.fact.contains("modprobe is told"));
+        if barred {
+            commands.push("take the lines out of modprobe's configuration that keep uas from loading".to_owned());
+        }
+        if decision.uas.file.is_some() {
+            commands.push("modprobe uas".to_owned());
+        } else {
+            commands.push(
+                "install the package with the rest of this kernel's modules (uas.ko), then `modprobe uas`".to_owned(),
+            );
+        }
+        ways.push(UsbWay {
+            what: "Load uas: it takes the disk at once".to_owned(),
+            commands,
+            quirk: None,
+            persist: Vec::new(),
+            undo: vec!["modprobe -r uas, while no disk on it is open".to_owned()],
+        });
+        // Without uas the flag `u` gives the disk to usb-storage.
+        ways.extend(to_bot(disk, decision));
+        return ways;
+    }
+    match usb.transport {
+        UsbTransport::Uas => ways.extend(to_bot(disk, decision)),
+        UsbTransport::Bot | UsbTransport::None => ways.extend(to_uas(disk, decision)),
+        UsbTransport::Other => {}
+    }
+    ways
+}
+
+/// The commands to keep a quirk entry over a restart, and to drop it again.
+fn persisted(entry: &str) -> (Vec<String>, Vec<String>) {
+    let keep = vec![
+        format!(
+            "a line `options usb-storage quirks={entry}` in {PERSIST_FILE}, then `update-initramfs -u` (Debian, Ubuntu) or `dracut -f` (Fedora, SUSE); one such line for all devices, their entries joined by commas"
+        ),
+        format!(
+            "or, where usb-storage is built into the kernel: `usb-storage.quirks={entry}` on the kernel's command line"
+        ),
+    ];
+    let drop = vec![format!("remove the line from {PERSIST_FILE} (or the command line) and rebuild the initramfs")];
+    (keep, drop)
+}
+
+/// Target of `trueio usb switch`.
+fn target(disk: &UsbDisk) -> &str {
+    disk.blocks.first().map_or(&disk.usb.interface, |block| &block.name)
+}
+
+fn to_bot(disk: &UsbDisk, decision: &Decision) -> Option<UsbWay> {
+    if disk.usb.offers_bot() != Some(true) {
+        return None;
+    }
+    let (vendor, product) = ids(disk)?;
+    let in_force = decision.storage_flags.flags;
+    let entry = quirks::entry_for(vendor, product, in_force.unwrap_or(0), true);
+    let (persist, mut undo) = persisted(&entry);
+    let target = target(disk);
+    undo.insert(0, format!("trueio usb switch {target} uas"));
+    let caution = if in_force.is_none() {
+        "; the driver's table could not be read, so the entry may drop flags that the kernel sets for this device"
+    } else {
+        ""
+    };
+    Some(UsbWay {
+        what: format!(
+            "Use BOT, if UAS makes trouble on this disk: slower with many requests, and more robust{caution}"
+        ),
+        commands: vec![format!("trueio usb switch {target} bot")],
+        quirk: Some(entry),
+        persist,
+        undo,
+    })
+}
+
+fn to_uas(disk: &UsbDisk, decision: &Decision) -> Option<UsbWay> {
+    if disk.usb.offers_uas() != Some(true) {
+        return None;
+    }
+    let decided = decision.decided_by.as_deref();
+    if matches!(decided, Some("streams" | "scatter_gather" | "kernel_without_uas" | "synology")) {
+        return Some(UsbWay {
+            what: match decided {
+                Some("streams" | "scatter_gather") => {
+                    "Plug the disk into a port of another host controller: this one cannot do UAS at this speed"
+                }
+                Some("synology") => "Ask DSM for UAS: its switch decides before any quirk is looked at",
+                _ => "Use a kernel that was built with CONFIG_USB_UAS",
+            }
+            .to_owned(),
+            commands: Vec::new(),
+            quirk: None,
+            persist: Vec::new(),
+            undo: Vec::new(),
+        });
+    }
+    let (vendor, product) = ids(disk)?;
+    let target = target(disk);
+    let commands = vec![format!("trueio usb switch {target} uas")];
+    let in_force = decision.uas_flags.flags;
+    let old = decision.quirks.value.clone().unwrap_or_default();
+    match decided {
+        Some("user_quirk") => {
+            let entry = quirks::entry_letters(&old, vendor, product).unwrap_or_default();
+            let without = quirks::letters(quirks::flags(&entry) & !quirks::IGNORE_UAS);
+            let (new, quirk) = if without.is_empty() {
+                (quirks::without_entry(&old, vendor, product), None)
+            } else {
+                let entry = format!("{vendor:04x}:{product:04x}:{without}");
+                (quirks::with_entry(&old, vendor, product, &entry).unwrap_or_default(), Some(entry))
+            };
+            Some(UsbWay {
+                what: "Use UAS again: take the flag u out of the quirk string".to_owned(),
+                commands: [commands, vec![format!("echo '{new}' > {QUIRKS}, which counts for disks plugged in from now on")]]
+                    .concat(),
+                quirk,
+                persist: vec![
+                    "take the entry out of where it is set: a line `options usb-storage quirks=…` in /etc/modprobe.d, or \
+                     `usb-storage.quirks=…` on the kernel's command line"
+                        .to_owned(),
+                ],
+                undo: vec![format!("trueio usb switch {target} bot"), format!("echo '{old}' > {QUIRKS}")],
+            })
+        }
+        Some("built_in_table" | "asmedia" | "hiksemi") => {
+            let entry = quirks::entry_for(vendor, product, in_force.unwrap_or(0), false);
+            let (persist, mut undo) = persisted(&entry);
+            undo.insert(0, format!("trueio usb switch {target} bot"));
+            Some(UsbWay {
+                what:
+                    "Force UAS against the kernel's own rule. It is there because such a device lost data or hung on \
+                       UAS: back up first, and watch `trueio usb explain` for resets"
+                        .to_owned(),
+                commands,
+                quirk: Some(entry),
+                persist,
+                undo,
+            })
+        }
+        _ => Some(UsbWay {
+            what: "Use UAS: no rule forbids it, so plugging the disk in again does, too".to_owned(),
+            commands,
+            quirk: None,
+            persist: Vec::new(),
+            undo: vec![format!("trueio usb switch {target} bot")],
+        }),
+    }
+}

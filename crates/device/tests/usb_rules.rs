@@ -1,0 +1,362 @@
+//! The kernel's decision between UAS and BOT on recorded machines, rule by rule.
+//!
+//! The trees were recorded in virtual machines whose kernels took these decisions, so a rule is held
+//! to what a kernel did: where nothing was changed by hand, the transport that the rules lead to is
+//! the transport that was found. The recorded machines have no module files; [`install`] puts the
+//! entries of Debian's 6.1 there that the rules need.
+
+#[path = "tree/module.rs"]
+mod staged;
+mod tree;
+
+use std::fs;
+use tree::{Machine, recorded};
+use trueio_device::usb::{explain, quirks, usb_report};
+use trueio_model::{UsbAnswer, UsbExplanation, UsbTransport};
+
+const RELEASE: &str = "6.1.0-56-amd64";
+const IGNORE_UAS: u64 = quirks::IGNORE_UAS;
+
+/// Entries of (match, vendor, product, lowest and highest release, flags) of Debian's 6.1.192, read
+/// out of its modules: what the tests below need of 26 and 362.
+const OF_BOTH: [(u16, u16, u16, u16, u16, u64); 3] = [
+    (0x0f, 0x2537, 0x1068, 0x0000, 0x9999, IGNORE_UAS),
+    (0x0f, 0x0984, 0x0301, 0x0128, 0x0128, IGNORE_UAS),
+    (0x0f, 0x152d, 0x0578, 0x0000, 0x9999, quirks::BROKEN_FUA),
+];
+const OF_STORAGE: (u16, u16, u16, u16, u16, u64) = (0x0f, 0x2109, 0x0715, 0x9999, 0x9999, IGNORE_UAS);
+
+/// Puts the two modules where Debian has them.
+fn install(machine: &Machine) {
+    let release = machine.folder.path().join("proc/sys/kernel/osrelease");
+    let release = fs::read_to_string(release).unwrap_or_else(|_| RELEASE.to_owned());
+    let folder = machine.folder.path().join(format!("lib/modules/{}/kernel/drivers/usb/storage", release.trim()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let of_storage = [&OF_BOTH[..], &[(0x0f, 0x2109, 0x0715, 0x0000, 0x9999, OF_STORAGE.5)]].concat();
+    for (name, entries) in [("uas", &OF_BOTH[..]), ("usb-storage", &of_storage[..])] {
+        let symbol = format!("__mod_usb__{}_usb_ids_device_table", name.replace('-', "_"));
+        fs::write(folder.join(format!("{name}.ko")), staged::module(entries, &symbol, true)).expect("a module");
+    }
+}
+
+fn explained(machine: &Machine, serial: &str) -> UsbExplanation {
+    let report = usb_report(&machine.system);
+    let disk = report.disks.iter().find(|disk| disk.usb.serial.value.as_deref() == Some(serial));
+    explain(&machine.system, &report, disk.unwrap_or_else(|| panic!("{serial} is not among {:?}", report.disks)))
+}
+
+/// With modules installed.
+fn of(name: &str, serial: &str) -> UsbExplanation {
+    let machine = recorded(&format!("usb/{name}"));
+    install(&machine);
+    explained(&machine, serial)
+}
+
+#[track_caller]
+fn answer(explanation: &UsbExplanation, rule: &str) -> UsbAnswer {
+    let found = explanation.rules.iter().find(|found| found.name == rule);
+    found.unwrap_or_else(|| panic!("no rule {rule} in {:#?}", explanation.rules)).answer
+}
+
+/// The rules lead to what the kernel did, and this rule decided.
+#[track_caller]
+fn assert_decided(explanation: &UsbExplanation, transport: UsbTransport, rule: Option<&str>) {
+    assert_eq!(explanation.disk.usb.transport, transport, "what the kernel did");
+    assert_eq!(explanation.expected, Some(transport), "{:#?}", explanation.rules);
+    assert_eq!(explanation.decided_by.as_deref(), rule, "{:#?}", explanation.rules);
+    assert!(!explanation.conclusion.contains("but the kernel's rules"), "{}", explanation.conclusion);
+}
+
+use UsbTransport::{Bot, None as NoDriver, Uas};
+
+#[test]
+fn a_disk_that_no_rule_forbids_runs_on_uas() {
+    for name in ["dual", "linux-6.12"] {
+        let found = of(name, "SIM1");
+        assert_decided(&found, Uas, None);
+        assert_eq!(found.conclusion.split(' ').nth(1), Some("runs"), "{}", found.conclusion);
+    }
+}
+
+#[test]
+fn rule_a_device_that_offers_no_uas_runs_on_bot() {
+    let found = of("four-kinds", "SIM2");
+    assert_decided(&found, Bot, Some("offers"));
+    assert!(found.conclusion.contains("no alternate setting for UAS"), "{}", found.conclusion);
+    assert!(found.ways.is_empty(), "nothing can be changed: {:?}", found.ways);
+}
+
+#[test]
+fn rule_uas_without_its_four_pipes_is_not_offered() {
+    let machine = recorded("usb/dual-on-bot");
+    install(&machine);
+    let path = machine.folder.path().join("sys/devices/pci0000:00/0000:00:02.0/usb2/2-1/descriptors");
+    let mut bytes = fs::read(&path).expect("descriptors");
+    // The last pipe usage descriptor says data-in again, not data-out.
+    let at = bytes.len() - 2;
+    assert_eq!(bytes[at - 2..], [4, 0x24, 4, 0]);
+    bytes[at] = 3;
+    fs::write(&path, bytes).expect("descriptors");
+    assert_decided(&explained(&machine, "SIM1"), Bot, Some("offers"));
+}
+
+#[test]
+fn rule_a_kernel_with_uas_whose_module_is_missing_leaves_the_disk_without_a_driver() {
+    let machine = recorded("usb/no-uas-module");
+    for serial in ["SIM0", "SIM1", "SIM3"] {
+        let found = explained(&machine, serial);
+        assert_decided(&found, NoDriver, Some("module"));
+        assert!(found.ways[0].commands.iter().any(|command| command.contains("uas")), "{:?}", found.ways);
+    }
+    assert_decided(&explained(&machine, "SIM2"), Bot, Some("offers"));
+    // The configuration says the same, where it is there.
+    let boot = machine.folder.path().join("boot");
+    fs::create_dir_all(&boot).expect("a folder");
+    fs::write(boot.join(format!("config-{RELEASE}")), "CONFIG_USB_STORAGE=m\nCONFIG_USB_UAS=m\n").expect("a file");
+    let found = explained(&machine, "SIM0");
+    assert_decided(&found, NoDriver, Some("module"));
+    assert!(found.conclusion.contains("was built with UAS, and no module"), "{}", found.conclusion);
+}
+
+#[test]
+fn rule_a_module_that_modprobe_is_told_not_to_load_is_named_by_file_and_line() {
+    let machine = recorded("usb/no-uas-module");
+    install(&machine);
+    let folder = machine.folder.path().join("etc/modprobe.d");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("usb.conf"), "# from a forum\nblacklist uas\n").expect("a file");
+    let found = explained(&machine, "SIM0");
+    assert_decided(&found, NoDriver, Some("module"));
+    assert!(found.conclusion.contains("/etc/modprobe.d/usb.conf line 2"), "{}", found.conclusion);
+    assert!(found.ways[0].commands.iter().any(|command| command == "modprobe uas"), "{:?}", found.ways);
+}
+
+#[test]
+fn rule_a_kernel_that_was_built_without_uas_gives_the_disk_to_bot() {
+    let machine = recorded("usb/dual-on-bot");
+    fs::remove_dir_all(machine.folder.path().join("sys/module/uas")).expect("a folder");
+    fs::remove_dir_all(machine.folder.path().join("sys/bus/usb/drivers/uas")).expect("a folder");
+    let boot = machine.folder.path().join("boot");
+    fs::create_dir_all(&boot).expect("a folder");
+    fs::write(boot.join(format!("config-{RELEASE}")), "CONFIG_USB_STORAGE=m\n# CONFIG_USB_UAS is not set\n").expect("");
+    assert_decided(&explained(&machine, "SIM1"), Bot, Some("kernel_without_uas"));
+    // Without the configuration the disk itself tells.
+    fs::remove_dir_all(boot).expect("a folder");
+    assert_decided(&explained(&machine, "SIM1"), Bot, Some("kernel_without_uas"));
+}
+
+#[test]
+fn rule_the_users_quirk_gives_the_disk_to_bot_and_the_way_back_is_named() {
+    let found = of("user-quirk", "SIM1");
+    assert_decided(&found, Bot, Some("user_quirk"));
+    assert!(found.conclusion.contains("`1209:0001:u`"), "{}", found.conclusion);
+    assert_eq!(found.ways[0].commands[0], "trueio usb switch sda uas");
+    assert!(found.ways[0].undo.contains(&format!("echo '1209:0001:u' > {}", trueio_device::usb::QUIRKS)));
+    assert_decided(&of("user-quirk", "SIM2"), Uas, None);
+}
+
+#[test]
+fn rule_the_drivers_tables_are_read_from_the_installed_modules() {
+    let found = of("built-in-rules", "S1");
+    assert_decided(&found, Bot, Some("built_in_table"));
+    assert_eq!(found.ways[0].quirk.as_deref(), Some("2537:1068:"), "an entry without flags forces UAS");
+    let of_storage_alone = of("more-built-in-rules", "S1");
+    assert_decided(&of_storage_alone, Bot, Some("built_in_table"));
+    assert!(of_storage_alone.conclusion.contains("uas itself would take it"), "{}", of_storage_alone.conclusion);
+}
+
+#[test]
+fn without_the_modules_files_the_log_tells_that_a_table_decided() {
+    let machine = recorded("usb/built-in-rules");
+    let found = explained(&machine, "S1");
+    assert_decided(&found, Bot, Some("built_in_table"));
+    assert!(found.conclusion.contains("the kernel's log says"), "{}", found.conclusion);
+    // With neither it is said that this is not known, and nothing is guessed.
+    fs::remove_file(machine.folder.path().join("dev/kmsg")).expect("the log");
+    let found = explained(&machine, "S1");
+    assert_eq!(found.expected, None);
+    assert_eq!(answer(&found, "built_in_table"), UsbAnswer::NotSeen);
+    assert!(found.conclusion.contains("not known"), "{}", found.conclusion);
+    assert!(found.unseen.iter().any(|line| line.contains("uas.ko")), "{:?}", found.unseen);
+}
+
+#[test]
+fn rule_asmedias_chips_are_told_apart_by_power_link_and_streams() {
+    assert_decided(&of("built-in-rules", "S2"), Bot, Some("asmedia"));
+    let asm1153 = of("built-in-rules", "S3");
+    assert_decided(&asm1153, Uas, None);
+    assert_eq!(answer(&asm1153, "asmedia"), UsbAnswer::Allows);
+    let asm1053 = of("built-in-rules", "S4");
+    assert_decided(&asm1053, Uas, None);
+    assert_eq!(asm1053.ways[0].quirk.as_deref(), Some("174c:55aa:gu"), "the 240 sectors are kept");
+    assert_decided(&of("more-built-in-rules", "S3"), Bot, Some("asmedia"));
+}
+
+#[test]
+fn rule_one_enclosure_of_hiksemi_is_barred_by_its_names() {
+    assert_decided(&of("more-built-in-rules", "S2"), Bot, Some("hiksemi"));
+}
+
+#[test]
+fn rule_seagate_runs_on_uas_without_ata_pass_through() {
+    let found = of("built-in-rules", "S5");
+    assert_decided(&found, Uas, None);
+    assert!(found.notes.iter().any(|note| note.contains("no ATA pass-through")), "{:?}", found.notes);
+    assert_eq!(found.ways[0].quirk.as_deref(), Some("0bc2:1234:tu"), "the flag t is kept");
+}
+
+#[test]
+fn rule_a_controller_without_streams_gives_a_superspeed_disk_to_bot() {
+    let machine = recorded("usb/no-streams");
+    install(&machine);
+    let found = explained(&machine, "VHCI1");
+    assert_decided(&found, Bot, Some("streams"));
+    assert!(found.conclusion.contains("does not support streams"), "{}", found.conclusion);
+    assert_eq!(found.ways[0].quirk, None, "no quirk helps");
+    // Without the log the driver's name tells.
+    fs::remove_file(machine.folder.path().join("dev/kmsg")).expect("the log");
+    assert_decided(&explained(&machine, "VHCI1"), Bot, Some("streams"));
+}
+
+#[test]
+fn rule_a_controller_whose_streams_the_kernel_does_not_use_is_known_by_its_number() {
+    let machine = recorded("usb/dual-on-bot");
+    install(&machine);
+    let pci = machine.folder.path().join("sys/devices/pci0000:00/0000:00:02.0");
+    fs::write(pci.join("vendor"), "0x1b6f\n").expect("a file");
+    fs::write(pci.join("device"), "0x7023\n").expect("a file");
+    let found = explained(&machine, "SIM1");
+    assert_decided(&found, Bot, Some("streams"));
+    assert!(found.conclusion.contains("Etron EJ168"), "{}", found.conclusion);
+}
+
+#[test]
+fn rule_a_controller_without_scatter_gather_gives_the_disk_to_bot() {
+    let machine = recorded("usb/dual-on-bot");
+    install(&machine);
+    let driver = machine.folder.path().join("sys/devices/pci0000:00/0000:00:02.0/driver");
+    fs::remove_file(&driver).expect("a link");
+    std::os::unix::fs::symlink("../../../bus/platform/drivers/dwc2", &driver).expect("a link");
+    assert_decided(&explained(&machine, "SIM1"), Bot, Some("scatter_gather"));
+}
+
+#[test]
+fn rule_synologys_own_switch_decides_where_it_is_not_yes() {
+    let machine = recorded("usb/dual-on-bot");
+    install(&machine);
+    let folder = machine.folder.path().join("etc.defaults");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("synoinfo.conf"), "unique=\"synology_geminilake_920+\"\nsupport_uasp=\"no\"\n").expect("");
+    assert_decided(&explained(&machine, "SIM1"), Bot, Some("synology"));
+    fs::write(folder.join("synoinfo.conf"), "support_uasp=\"yes\"\n").expect("");
+    assert_eq!(answer(&explained(&machine, "SIM1"), "synology"), UsbAnswer::Allows);
+}
+
+#[test]
+fn rule_an_interface_that_is_not_authorized_has_no_driver() {
+    let found = of("interface-not-authorized", "SIM2");
+    assert_decided(&found, NoDriver, Some("authorized"));
+    assert!(found.ways[0].commands.contains(&"echo 1 > /sys/bus/usb/devices/2-2:1.0/authorized".to_owned()));
+}
+
+#[test]
+fn rule_a_usb_2_link_does_not_keep_a_disk_from_uas_but_is_named() {
+    let found = of("linux-6.12", "SIM2");
+    assert_decided(&found, Uas, None);
+    assert!(found.notes.iter().any(|note| note.starts_with("a USB 3 disk on a link of 480")), "{:?}", found.notes);
+    assert_eq!(answer(&found, "streams"), UsbAnswer::DoesNotApply);
+}
+
+#[test]
+fn rule_a_quirk_u_on_a_device_that_offers_nothing_else_leaves_it_without_a_driver() {
+    let machine = recorded("usb/four-kinds");
+    install(&machine);
+    fs::write(machine.folder.path().join("sys/module/usb_storage/parameters/quirks"), "1209:0001:u\n").expect("");
+    let found = explained(&machine, "SIM1");
+    assert_eq!((found.expected, found.decided_by.as_deref()), (Some(NoDriver), Some("user_quirk")));
+    assert!(found.conclusion.contains("but the kernel's rules lead to no driver"), "{}", found.conclusion);
+}
+
+#[test]
+fn an_entry_without_flags_takes_the_tables_bar_away_and_that_is_said() {
+    let machine = recorded("usb/built-in-rules");
+    install(&machine);
+    let quirks = machine.folder.path().join("sys/module/usb_storage/parameters/quirks");
+    fs::write(&quirks, "2537:1068:,174c:55aa:\n").expect("a file");
+    for serial in ["S1", "S2"] {
+        let found = explained(&machine, serial);
+        assert_eq!(found.expected, Some(Uas), "{:#?}", found.rules);
+        assert!(found.conclusion.contains("but the kernel's rules lead to UAS"), "{}", found.conclusion);
+    }
+}
+
+#[test]
+fn a_quirk_that_drops_what_the_kernel_knows_is_named() {
+    let machine = recorded("usb/built-in-rules");
+    install(&machine);
+    fs::write(machine.folder.path().join("sys/module/usb_storage/parameters/quirks"), "0bc2:1234:u\n").expect("");
+    let found = explained(&machine, "S5");
+    let rule = found.rules.iter().find(|rule| rule.name == "user_quirk").expect("a rule");
+    assert!(rule.fact.contains("takes away") && rule.fact.contains("no ATA pass-through"), "{}", rule.fact);
+}
+
+#[test]
+fn resets_and_aborts_are_counted_from_the_log_and_the_disk_that_was_given_up_is_named() {
+    let found = of("hung", "SIM1");
+    let count = |kind: &str| found.troubles.iter().find(|trouble| trouble.kind == kind).map(|trouble| trouble.count);
+    assert_eq!((count("abort"), count("reset"), count("bus_reset")), (Some(2), Some(2), Some(2)));
+    assert_eq!(count("offlined"), Some(1));
+    assert!(found.notes.iter().any(|note| note.contains("1 of")), "{:?}", found.notes);
+    assert!(found.notes.iter().any(|note| note.contains("sda is offline")), "{:?}", found.notes);
+    assert!(of("dual", "SIM1").troubles.is_empty());
+}
+
+#[test]
+fn the_troubles_of_one_twin_are_not_the_others() {
+    let machine = recorded("usb/twins-in-use");
+    let log = machine.folder.path().join("dev/kmsg");
+    let mut text = fs::read_to_string(&log).expect("the log");
+    text.push_str("[  100.1] usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd\n");
+    text.push_str("[  100.2] I/O error, dev sda, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2\n");
+    text.push_str("[  100.3] I/O error, dev sdab, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2\n");
+    text.push_str("[  100.4] usb 2-1.1: reset high-speed USB device number 9 using xhci_hcd\n");
+    fs::write(&log, text).expect("the log");
+    let kinds = |serial: &str| -> Vec<(String, u64)> {
+        explained(&machine, serial).troubles.into_iter().map(|trouble| (trouble.kind, trouble.count)).collect()
+    };
+    assert_eq!(kinds("TWIN1"), [("bus_reset".to_owned(), 1), ("io_error".to_owned(), 1)]);
+    assert_eq!(kinds("TWIN2"), []);
+}
+
+#[test]
+fn what_bot_hides_is_said_on_bot_only() {
+    let hidden = of("user-quirk", "SIM1").hidden;
+    let joined = hidden.join("\n");
+    for words in ["rotational", "physical sectors of 512", "no serial number of the disk", "one command at a time"] {
+        assert!(joined.contains(words), "`{words}` in {joined}");
+    }
+    assert!(of("user-quirk", "SIM2").hidden.is_empty());
+}
+
+/// Goal: nobody is sent into the trap that makes the disk vanish.
+/// Method: every explanation of every recorded disk, as its document and so everything printed of it.
+#[test]
+fn keeping_the_module_from_loading_is_never_advised() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/usb");
+    let mut count = 0;
+    for entry in fs::read_dir(folder).expect("recorded machines").flatten().filter(|entry| entry.path().is_dir()) {
+        for has_modules in [false, true] {
+            let machine = recorded(&format!("usb/{}", entry.file_name().to_str().expect("UTF-8")));
+            if has_modules {
+                install(&machine);
+            }
+            let report = usb_report(&machine.system);
+            for disk in &report.disks {
+                let text = serde_json::to_string(&explain(&machine.system, &report, disk)).expect("a document");
+                assert!(!text.to_lowercase().contains("blacklist"), "{text}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 40, "{count} explanations are too few to mean anything");
+}
