@@ -5,7 +5,7 @@
 //! and the sums: each test counts as one, and so does each step that is not a test run.
 
 use crate::workspace::{self, cargo, command, has_program};
-use crate::{gate, lab, layers, node, setup};
+use crate::{gate, lab, layers, node, python, setup};
 use anyhow::{Result, bail};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -186,6 +186,7 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
             report.counted_step("unit tests of the lab", || counted(&mut unit_tests));
         }
         report.counted_step("tests of bindings/node", || node::tests(is_ci, &required));
+        report.counted_step("tests of bindings/python", || python::tests(&required));
     }
     if extent == Extent::All {
         whole(&mut report);

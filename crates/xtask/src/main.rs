@@ -11,6 +11,7 @@ mod lab;
 mod layers;
 mod node;
 mod process;
+mod python;
 mod setup;
 mod workspace;
 
@@ -26,6 +27,7 @@ cargo xtask gate                    user instructions an I/O (callgrind) and mem
 cargo xtask lab [CASE]              virtual machines with real kernels and disks (docs/lab.md); only
                                     the cases whose name contains CASE
 cargo xtask node                    bindings/node: build, fetch what the tests need, test
+cargo xtask python                  bindings/python: build a wheel, install it, test
 cargo xtask layers                  the crate table of ARCHITECTURE.md against what the crates use
 cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by side
     --reps N          pairs of runs a case (default 7)
@@ -56,6 +58,7 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["lab"] => ci::run_lab(None),
         ["lab", case] => ci::run_lab(Some(case)),
         ["node"] => Ok(ci::print_alone(node::tests(false, &[]))),
+        ["python"] => Ok(ci::print_alone(python::tests(&[]))),
         ["layers"] => layers::run(),
         ["bench", "engine", rest @ ..] => bench::run(rest),
         [] | ["help" | "--help" | "-h"] => {

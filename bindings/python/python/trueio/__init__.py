@@ -1,0 +1,1 @@
+"""trueio for Python. What there is lies in `trueio.direct`."""

@@ -1,0 +1,294 @@
+//! What answers look like: small frozen objects with the field names of the Rust library.
+//!
+//! `None` means that nobody said. It never means "no", which is a word or a zero.
+
+use crate::argument::{count, size};
+use crate::error;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use trueio_direct::{AlignmentSource, Answer, Support};
+
+/// `Name(field=value, …)` as Python would write it.
+fn repr(object: &Bound<'_, PyAny>, name: &str, fields: &[&str]) -> PyResult<String> {
+    let fields: PyResult<Vec<String>> =
+        fields.iter().map(|field| Ok(format!("{field}={}", object.getattr(*field)?.repr()?))).collect();
+    Ok(format!("{name}({})", fields?.join(", ")))
+}
+
+/// A class of read-only fields.
+macro_rules! fact {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $kind:ty,)* } $($more:item)*) => {
+        $(#[$about])*
+        #[pyclass(frozen, get_all, eq, module = "trueio.direct")]
+        #[derive(Clone, Debug, PartialEq)]
+        pub(crate) struct $name { $($(#[$doc])* pub(crate) $field: $kind,)* }
+
+        #[pymethods]
+        impl $name {
+            fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+                repr(slf.as_any(), stringify!($name), &[$(stringify!($field)),*])
+            }
+            $($more)*
+        }
+    };
+}
+
+/// What direct I/O on one file demands, in bytes. None: nobody said; 1: no demand.
+///
+/// Made by a probe or an open file. `Alignment(memory_bytes, write_offset_bytes, read_offset_bytes)` makes one of
+/// your own numbers, as assumed.
+#[pyclass(frozen, eq, module = "trueio.direct")]
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Alignment(pub(crate) trueio_direct::Alignment);
+
+/// A number of an alignment: above zero and of 32 bits.
+fn demand(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u32>> {
+    let Some(value) = value else { return Ok(None) };
+    match count(name, value)? {
+        0 => Err(PyValueError::new_err(format!("{name} must be above zero; use 1 for no demand and None for unknown"))),
+        bytes => u32::try_from(bytes)
+            .map(Some)
+            .map_err(|_| PyValueError::new_err(format!("{name} is absurd: {bytes} bytes exceed 32 bits"))),
+    }
+}
+
+#[pymethods]
+impl Alignment {
+    #[new]
+    #[pyo3(signature = (memory_bytes, write_offset_bytes, read_offset_bytes))]
+    fn new(
+        memory_bytes: Option<&Bound<'_, PyAny>>,
+        write_offset_bytes: Option<&Bound<'_, PyAny>>,
+        read_offset_bytes: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let memory_bytes = demand("memory_bytes", memory_bytes)?;
+        let write_offset_bytes = demand("write_offset_bytes", write_offset_bytes)?;
+        let read_offset_bytes = demand("read_offset_bytes", read_offset_bytes)?;
+        let source = AlignmentSource::Assumed;
+        Ok(Self(trueio_direct::Alignment { memory_bytes, write_offset_bytes, read_offset_bytes, source }))
+    }
+
+    /// The address of every buffer is a multiple of this; None: nobody said.
+    #[getter]
+    fn memory_bytes(&self) -> Option<u32> {
+        self.0.memory_bytes
+    }
+
+    /// Offset and length of every write are multiples of this; None: nobody said.
+    #[getter]
+    fn write_offset_bytes(&self) -> Option<u32> {
+        self.0.write_offset_bytes
+    }
+
+    /// Offset and length of every read are multiples of this, which may be finer than for writes; None: nobody said.
+    #[getter]
+    fn read_offset_bytes(&self) -> Option<u32> {
+        self.0.read_offset_bytes
+    }
+
+    /// On whose word these numbers stand, as a sentence without a full stop.
+    #[getter]
+    fn source(&self) -> String {
+        self.0.source.to_string()
+    }
+
+    /// The same with a cautious 4096 in every place that is not known; the source says so.
+    fn or_assumed(&self) -> Self {
+        Self(self.0.or_assumed())
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf.as_any(), "Alignment", &["memory_bytes", "write_offset_bytes", "read_offset_bytes", "source"])
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+fact! {
+    /// A completed transfer.
+    Transfer {
+        /// How many bytes, as asked for.
+        bytes: usize,
+        /// How many calls of the system it took; more than one means that some were short.
+        calls: u32,
+    }
+}
+
+impl From<trueio_direct::Transfer> for Transfer {
+    fn from(transfer: trueio_direct::Transfer) -> Self {
+        Self { bytes: transfer.bytes, calls: transfer.calls }
+    }
+}
+
+fact! {
+    /// Limits of writes that a power loss cannot tear: a power of two from `min_bytes` to `max_bytes`, at an offset
+    /// that is a multiple of its length. *(Linux 6.11 or later)*
+    AtomicWrite {
+        /// The smallest, in bytes.
+        min_bytes: u32,
+        /// The largest, in bytes.
+        max_bytes: u32,
+        /// The largest that needs no slower path, in bytes; 0: not reported, and then it is `max_bytes`.
+        max_fast_bytes: u32,
+        /// How many buffers one such write may gather.
+        segments_max: u32,
+    }
+
+    /// Checks a write of `length` bytes at `offset` before it is made. Raises AtomicLimitError naming the first rule
+    /// that is broken.
+    fn check(&self, py: Python<'_>, length: &Bound<'_, PyAny>, offset: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (length, offset) = (size("length", length)?, count("offset", offset)?);
+        self.limits().check(length, offset).map_err(|error| error::atomic(py, &error))
+    }
+}
+
+impl AtomicWrite {
+    pub(crate) fn limits(&self) -> trueio_direct::AtomicWrite {
+        trueio_direct::AtomicWrite {
+            min_bytes: self.min_bytes,
+            max_bytes: self.max_bytes,
+            max_fast_bytes: self.max_fast_bytes,
+            segments_max: self.segments_max,
+        }
+    }
+}
+
+fact! {
+    /// What a file offers. Nothing was written to find out.
+    Probe {
+        /// "direct", "silently buffered" (accepted, and the page cache is used all the same, or that must be
+        /// expected), "refused", or "unknown" (accepted, and nobody says what becomes of it).
+        support: &'static str,
+        /// Who says so, as a sentence without a full stop.
+        reason: String,
+        /// What it demands. Where the page cache is used: nothing.
+        alignment: Alignment,
+        /// Limits of atomic writes; None unless `atomic_write_answer` is "yes".
+        atomic_write: Option<AtomicWrite>,
+        /// Whether atomic writes can be had: "yes", "no", or "unknown" where nobody says.
+        atomic_write_answer: &'static str,
+        /// Whether buffered I/O that leaves nothing in the cache can be had: "yes", "no" or "unknown".
+        uncached_buffered: &'static str,
+        /// What kind of filesystem this is, in its own name; "the block device" on one.
+        filesystem: String,
+    }
+}
+
+fn answer(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Yes => "yes",
+        Answer::No => "no",
+        Answer::Unknown => "unknown",
+    }
+}
+
+impl From<trueio_direct::Probe> for Probe {
+    fn from(probe: trueio_direct::Probe) -> Self {
+        let support = match probe.support {
+            Support::Direct => "direct",
+            Support::SilentlyBuffered { .. } => "silently buffered",
+            Support::Refused { .. } => "refused",
+            Support::Unknown { .. } => "unknown",
+        };
+        let atomic_write = probe.atomic_write.map(|limits| AtomicWrite {
+            min_bytes: limits.min_bytes,
+            max_bytes: limits.max_bytes,
+            max_fast_bytes: limits.max_fast_bytes,
+            segments_max: limits.segments_max,
+        });
+        Self {
+            support,
+            reason: probe.reason,
+            alignment: Alignment(probe.alignment),
+            atomic_write,
+            atomic_write_answer: answer(probe.atomic_write_answer),
+            uncached_buffered: answer(probe.uncached_buffered),
+            filesystem: probe.filesystem,
+        }
+    }
+}
+
+fact! {
+    /// What a flush did.
+    Flushed {
+        /// The level that was reached, never below the one asked for: "barrier", "data", "file" or "device".
+        level: &'static str,
+        /// Whether the call is also specified to flush the device's volatile cache.
+        device_cache_flushed: bool,
+        /// What was called ("fdatasync").
+        call: &'static str,
+    }
+}
+
+fact! {
+    /// What part of a range of a file is in the page cache, in pages.
+    Residency {
+        /// Pages in the cache.
+        cached_pages: u64,
+        /// Of these, changed and not yet being written; None: not known.
+        dirty_pages: Option<u64>,
+        /// Of these, being written to the device now; None: not known.
+        writeback_pages: Option<u64>,
+        /// Pages that were in the cache and have been evicted, as far as the kernel remembers; None: not known.
+        evicted_pages: Option<u64>,
+        /// The size of a page, in bytes.
+        page_size_bytes: u64,
+        /// How many pages the range has, up to the end of the file.
+        file_pages: u64,
+        /// Who counted: "cachestat" or "mincore".
+        source: &'static str,
+    }
+}
+
+impl From<trueio_direct::Residency> for Residency {
+    fn from(residency: trueio_direct::Residency) -> Self {
+        Self {
+            cached_pages: residency.cached_pages,
+            dirty_pages: residency.dirty_pages,
+            writeback_pages: residency.writeback_pages,
+            evicted_pages: residency.evicted_pages,
+            page_size_bytes: residency.page_size_bytes,
+            file_pages: residency.file_pages,
+            source: residency.source,
+        }
+    }
+}
+
+fact! {
+    /// What an open disk says about itself.
+    DeviceFacts {
+        /// How much it holds, in bytes.
+        size_bytes: u64,
+        /// The unit of its addresses: no direct transfer is smaller or lies between two of these.
+        logical_sector_bytes: u32,
+        /// The unit in which it writes: smaller writes make it read first. None: it does not say.
+        physical_sector_bytes: Option<u32>,
+        /// The smallest transfer that costs nothing extra (a RAID's chunk); None: it does not say.
+        minimum_io_bytes: Option<u32>,
+        /// The transfer it likes best (a RAID's stripe); None: it does not say.
+        optimal_io_bytes: Option<u32>,
+        /// Whether it turns; None: it does not say. Virtual disks often say yes wrongly.
+        is_rotational: Option<bool>,
+        /// Its serial number without surrounding spaces; None: it has none to tell.
+        serial: Option<String>,
+        /// Who told the serial number ("SCSI page 0x80", "sysfs"); None with it.
+        serial_source: Option<&'static str>,
+    }
+}
+
+impl From<trueio_direct::DeviceFacts> for DeviceFacts {
+    fn from(facts: trueio_direct::DeviceFacts) -> Self {
+        Self {
+            size_bytes: facts.size_bytes,
+            logical_sector_bytes: facts.logical_sector_bytes,
+            physical_sector_bytes: facts.physical_sector_bytes,
+            minimum_io_bytes: facts.minimum_io_bytes,
+            optimal_io_bytes: facts.optimal_io_bytes,
+            is_rotational: facts.is_rotational,
+            serial: facts.serial,
+            serial_source: facts.serial_source,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+"""Every public name is documented and typed, and what the README and the examples show runs."""
+
+import inspect
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from trueio import direct
+
+HERE = pathlib.Path(__file__).parent.parent
+EXAMPLES = HERE / "examples"
+SAMPLES = re.findall(r"```python\n(.*?)```", (HERE / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+def public_names() -> Iterator[tuple[str, object]]:
+    for name in direct.__all__:
+        thing = getattr(direct, name)
+        yield name, thing
+        if inspect.isclass(thing) and not issubclass(thing, BaseException):
+            for member in vars(thing):
+                if not member.startswith("_"):
+                    yield f"{name}.{member}", inspect.getattr_static(thing, member)
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    names = dict(public_names())
+    assert len(names) > 100, "the names were not found"
+    bare = [name for name, thing in names.items() if len((inspect.getdoc(thing) or "").strip()) < 15]
+    assert bare == []
+    # Exceptions inherit their base's words, which would pass for their own.
+    exceptions = [thing for thing in names.values() if isinstance(thing, type) and issubclass(thing, BaseException)]
+    assert [kind.__name__ for kind in exceptions if not vars(kind).get("__doc__")] == []
+    assert direct.__doc__ and "O_DIRECT" in direct.__doc__
+
+
+def test_all_names_are_public_and_no_public_name_is_missing() -> None:
+    native = [name for name in vars(direct._native) if not name.startswith("_")]
+    assert sorted(set(native) - set(direct.__all__)) == []
+    assert direct.__all__ == sorted(direct.__all__)
+
+
+def test_every_function_tells_its_arguments() -> None:
+    for name, thing in public_names():
+        if callable(thing) and not inspect.isclass(thing):
+            assert inspect.signature(thing) is not None, name
+
+
+def test_every_exception_is_an_oserror_and_documents_its_errno() -> None:
+    for name in direct.__all__:
+        thing = getattr(direct, name)
+        if inspect.isclass(thing) and issubclass(thing, BaseException):
+            assert issubclass(thing, OSError), name
+            if thing is not direct.DirectError:
+                assert "errno" in (thing.__doc__ or ""), name
+
+
+def test_there_are_samples() -> None:
+    assert len(SAMPLES) >= 5
+
+
+@pytest.mark.parametrize("number", range(len(SAMPLES)))
+def test_a_sample_of_the_readme_runs(number: int, folder: pathlib.Path) -> None:
+    done = subprocess.run([sys.executable, "-c", SAMPLES[number]], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_types_are_strict_in_samples_examples_and_tests(folder: pathlib.Path) -> None:
+    for number, sample in enumerate(SAMPLES):
+        (folder / f"sample_{number}.py").write_text(sample, encoding="utf-8")
+    files = [str(path) for place in (EXAMPLES, HERE / "tests", folder) for path in sorted(place.glob("*.py"))]
+    # 3.12 has a type for whatever has the buffer protocol; for 3.11 numpy's own stubs list the built-in ones only.
+    options = ["--strict", "--python-version", "3.12", "--cache-dir", str(folder / "cache")]
+    command = [sys.executable, "-m", "mypy", *options]
+    environment = {**os.environ, "MYPYPATH": str(EXAMPLES)}
+    done = subprocess.run([*command, *files], cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    # A type that is wrong must be found: else everything above is of type Any.
+    (folder / "wrong.py").write_text("from trueio import direct\ndirect.open('x', policy='never').alignment.nothing\n")
+    done = subprocess.run([*command, "wrong.py"], cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1
+    assert '"Alignment" has no attribute "nothing"' in done.stdout
+    assert 'Argument "policy" to "open"' in done.stdout
+
+
+def test_the_stubs_are_those_of_the_module(folder: pathlib.Path) -> None:
+    allowed = folder / "allowed"
+    # pyo3 adds `__all__`; before Python 3.12 the buffer protocol has no method that could be seen.
+    allowed.write_text("trueio.direct._native.__all__\n.*\\.__(release_)?buffer__\n")
+    command = [sys.executable, "-m", "mypy.stubtest", "trueio.direct._native", "--allowlist", str(allowed)]
+    command.append("--ignore-unused-allowlist")
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("size", [0, 8, 4096, 100_000, 5 << 20, (5 << 20) + 24])
+def test_the_example_loads_what_is_in_the_file(folder: pathlib.Path, size: int) -> None:
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        from load_numpy import load
+    finally:
+        sys.path.remove(str(EXAMPLES))
+    path = folder / "data"
+    wanted = np.random.default_rng(size).integers(0, 2**63, size // 8, np.int64)
+    wanted.tofile(path)
+    for depth, chunk_bytes in ((1, 1), (3, 100_000), (4, 1 << 20)):
+        if size > 1 << 20 and chunk_bytes == 1:
+            continue
+        array = load(path, np.int64, depth=depth, chunk_bytes=chunk_bytes)
+        assert np.array_equal(array, wanted)
+    if size == 8:
+        with pytest.raises(ValueError, match="no multiple"):
+            load(path, np.dtype("V3"))
+
+
+def test_the_examples_run_as_programs(direct_folder: pathlib.Path) -> None:
+    path = direct_folder / "data"
+    path.write_bytes(bytes(1 << 20))
+    loaded = subprocess.run(
+        [sys.executable, str(EXAMPLES / "load_numpy.py"), str(path), "--dtype", "float32"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert loaded.stdout.startswith("262144 of float32, 1 MiB in ")
+    bench = subprocess.run(
+        [sys.executable, str(EXAMPLES / "load_numpy_bench.py"), "--mib", "16", "--rounds", "2", "--directory", str(direct_folder)],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert "every result was equal to the file's contents" in bench.stdout
+    assert len(re.findall(r"^(?:cold|warm) +(?:direct|threads|readinto|fromfile) ", bench.stdout, re.MULTILINE)) == 8
+
+
+def test_importing_needs_nothing_but_the_package() -> None:
+    """Neither numpy nor what the tests bring."""
+    script = "import sys, json; from trueio import direct; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    modules = json.loads(done.stdout)
+    assert "trueio.direct._native" in modules
+    assert [name for name in modules if name.split(".")[0] in ("numpy", "typing_extensions", "mypy")] == []
