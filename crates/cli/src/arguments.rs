@@ -29,7 +29,7 @@ pub(crate) fn command() -> Command {
                         .value_parser(value_parser!(PathBuf)),
                 )
                 .arg(switch("quick", "About 10 seconds").conflicts_with("thorough"))
-                .arg(switch("thorough", "About 4 minutes"))
+                .arg(switch("thorough", "Each phase until it is steady (SNIA rule): 10 to 30 minutes"))
                 .arg(
                     Arg::new("overwrite")
                         .long("overwrite")
@@ -123,10 +123,22 @@ fn outputs(command: Command) -> Command {
 
 /// Where the record of a run goes, and what stands in it.
 fn run_outputs(command: Command) -> Command {
-    outputs(command).arg(switch("no-history", "Do not keep the record in the history").help_heading("Output")).arg(
-        switch("no-evidence", "Do not collect evidence; every verdict then rests on the calls alone")
-            .help_heading("Output"),
-    )
+    outputs(command)
+        .arg(switch("no-history", "Do not keep the record in the history").help_heading("Output"))
+        .arg(
+            switch("no-evidence", "Do not collect evidence; every verdict then rests on the calls alone")
+                .help_heading("Output"),
+        )
+        .arg(
+            Arg::new("accept")
+                .long("accept")
+                .value_name("CHECK")
+                .help("Let figures stand that this check contradicts: they are printed as suspect, with the reason")
+                .help_heading("Output")
+                .action(ArgAction::Append)
+                .hide_possible_values(true)
+                .value_parser(PossibleValuesParser::new(trueio_evidence::CHECKS.iter().map(|(name, _)| *name))),
+        )
 }
 
 /// Job files and every row of the option table.

@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use trueio_model::{Outcome, RunRecord};
+use trueio_model::{Outcome, RunRecord, Verdict};
 use trueio_report::Style;
 use trueio_store::Store;
 
@@ -108,7 +108,10 @@ pub(crate) fn deliver(record: &RunRecord, matches: &ArgMatches, keep: bool) -> R
         });
     }
     results.into_iter().collect::<Result<(), Failure>>()?;
+    let is_contradicted = record.phases.iter().any(|phase| phase.verdict == Verdict::Contradicted);
     Ok(match record.outcome {
+        // What was asked for is a figure, and there is none.
+        Outcome::Complete if keep && is_contradicted => ExitCode::FAILURE,
         Outcome::Complete => ExitCode::SUCCESS,
         Outcome::Interrupted { .. } | Outcome::Failed { .. } => ExitCode::FAILURE,
     })

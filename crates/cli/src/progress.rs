@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use trueio_model::{PhaseRecord, units};
+use trueio_model::{PhaseRecord, SteadyState, units};
 use trueio_report::progress_line;
 use trueio_run::{Observer, Tick};
 
@@ -40,6 +40,22 @@ impl Observer for Line {
     fn phase_begins(&mut self, index: usize, count: usize, name: &str) {
         self.phase = format!("{}/{count} {name}", index + 1);
         self.bar.set_message(format!("{}: looking at the idle disk", self.phase));
+    }
+
+    fn settled(&mut self, _state: &SteadyState) {
+        if let Some(name) = self.phase.split(", round").next() {
+            self.phase = name.to_owned();
+        }
+    }
+
+    fn settling(&mut self, round: u32, rounds_max: u32, so_far: &SteadyState) {
+        let drift = so_far.variables.iter().filter_map(|variable| {
+            Some(format!("{} drift {:+.0} %", variable.name.replace('_', " "), variable.excursion_percent?))
+        });
+        let drift: Vec<String> = drift.collect();
+        let drift = if drift.is_empty() { String::new() } else { format!(" ({})", drift.join(", ")) };
+        let name = self.phase.split(", round").next().unwrap_or_default();
+        self.phase = format!("{name}, round {} of {rounds_max} at most{drift}", round + 1);
     }
 
     fn progress(&mut self, tick: &Tick) {

@@ -41,6 +41,8 @@ pub(crate) fn execute(
     has_evidence: bool,
     matches: &ArgMatches,
 ) -> Result<ExitCode, Failure> {
+    let accepted = matches.get_many::<String>("accept").into_iter().flatten();
+    let plan = Plan { accepted_checks: accepted.cloned().collect(), ..plan };
     let request = Request { kind: kind.to_owned(), command: arguments::as_typed(), spec, plan, has_evidence };
     let mut line = progress::Line::new();
     let record = trueio_run::run(request, watch_signals(), &mut line);

@@ -11,13 +11,16 @@
 //! Cannot see: what a hypervisor, a RAID controller or a network server has below the disk that
 //! Linux shows; the journal or log device of a filesystem that has one apart; ZFS pools.
 
+mod background;
 mod counters;
 mod disk;
 mod environment;
 mod error;
+mod heat;
 mod holders;
 mod identity;
 mod mounts;
+mod pressure;
 mod process;
 mod signature;
 mod stack;
@@ -25,12 +28,15 @@ mod system;
 mod target;
 pub mod usb;
 
+pub use background::background_work;
 pub use counters::{counters, parse_counters};
 pub use disk::disk_facts;
 pub use environment::environment;
 pub use error::DeviceError;
+pub use heat::{Temperature, temperature, throttle_count};
 pub use holders::{Holder, HolderKind, Holders, who_holds, who_uses_file};
 pub use mounts::{Mount, mounts};
+pub use pressure::{Pressure, pressure};
 pub use process::{CpuTicks, ProcessIo, cpu_ticks, process_io};
 pub use signature::{Signature, signatures, signatures_in};
 pub use system::System;

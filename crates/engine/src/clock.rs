@@ -10,8 +10,8 @@
 //! within about 50 ns, so the factor is good to 50 ns / 2 ms = 25 parts in a million, far below a
 //! histogram bucket (1 / 128).
 //!
-//! Cannot see: a counter whose rate changes after that (a hypervisor that moves the machine); the two
-//! clocks are not compared again when the run ends.
+//! Cannot see: a counter whose rate changes after that (a hypervisor that moves the machine).
+//! [`AnyClock::mark`] lets whoever measures compare the two clocks again at the end.
 //!
 //! Source: Intel SDM 3B 18.17 (invariant TSC), Linux `Documentation/virt/kvm/x86/timekeeping.rst`.
 
@@ -223,6 +223,13 @@ impl Clock for VirtualClock {
     }
 }
 
+/// A moment on two clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockMark {
+    ticks: u64,
+    kernel_ns: u64,
+}
+
 /// The clock that suits this machine.
 #[derive(Debug, Clone, Copy)]
 pub enum AnyClock {
@@ -239,6 +246,22 @@ impl AnyClock {
             AnyClock::Tsc(_) => "tsc",
             AnyClock::Monotonic(_) => "clock_gettime",
         }
+    }
+
+    /// This clock and the kernel's at one moment; `None` if it is the kernel's own.
+    pub fn mark(&self) -> Option<ClockMark> {
+        let AnyClock::Tsc(_) = self else { return None };
+        let (ticks, kernel_ns) = simultaneous();
+        Some(ClockMark { ticks, kernel_ns })
+    }
+
+    /// By how much this clock ran faster than the kernel's between two marks, as a share; `None` if
+    /// they lie less than 100 ms apart, where reading the two clocks one after another weighs more.
+    pub fn drift(&self, from: ClockMark, to: ClockMark) -> Option<f64> {
+        let AnyClock::Tsc(clock) = self else { return None };
+        let kernel_ns = to.kernel_ns.checked_sub(from.kernel_ns).filter(|ns| *ns >= 100_000_000)?;
+        let own_ns = clock.to_ns(to.ticks.checked_sub(from.ticks)?);
+        Some(own_ns as f64 / kernel_ns as f64 - 1.0)
     }
 }
 

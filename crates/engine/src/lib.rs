@@ -21,7 +21,7 @@ mod ruler;
 mod verify;
 mod worker;
 
-pub use clock::{AnyClock, Clock, MonotonicClock, TscClock, VirtualClock, choose_clock};
+pub use clock::{AnyClock, Clock, ClockMark, MonotonicClock, TscClock, VirtualClock, choose_clock};
 pub use content::RandomFill;
 pub use engines::{
     Availability, Completion, Engine, EngineError, EngineSetup, IoUringEngine, LibaioEngine, MmapEngine, NullEngine,

@@ -83,6 +83,7 @@ fn null_plan() -> JobPlan {
             trim_sizes: BlockSizes::Fixed(4096),
         },
         queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0 },
+        steady_state: None,
         limits: Limits {
             io_bytes: u64::MAX,
             loops: 1,

@@ -3,7 +3,8 @@
 use crate::watch::Observation;
 use trueio_model::{
     Check, CheckOutcome, CpuTime, DeviceCounters, DeviceDelta, DirectPolicy, DirectSupport, DiskFacts, EngineKind,
-    Environment, FilePlan, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Ruler, SyncMode, TargetFacts, TargetKind,
+    Environment, FilePlan, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Ruler, SteadyState, SyncMode, TargetFacts,
+    TargetKind,
 };
 
 /// A measured phase, as the checks see it.
@@ -27,6 +28,10 @@ pub struct PhaseFacts<'a> {
     pub ruler: Option<&'a Ruler>,
     /// The machine, if it was looked at.
     pub environment: Option<&'a Environment>,
+    /// The rounds before the measured part, if a steady state was asked for.
+    pub steady_state: Option<&'a SteadyState>,
+    /// Checks whose contradiction the user accepts.
+    pub accepted_checks: &'a [String],
 }
 
 /// A job and its results.
@@ -283,6 +288,7 @@ pub(crate) fn finding(
         expected: expected.into(),
         found: found.into(),
         sentence: sentence.into(),
+        is_accepted: false,
     }
 }
 

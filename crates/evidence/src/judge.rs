@@ -16,29 +16,37 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
     (checks::process_read_bytes::NAME, checks::process_read_bytes::check),
     (checks::page_cache::NAME, checks::page_cache::check),
     (checks::holes::NAME, checks::holes::check),
+    (checks::zero_blocks::NAME, checks::zero_blocks::check),
     (checks::flushes::NAME, checks::flushes::check),
     (checks::foreign_io::NAME, checks::foreign_io::check),
     (checks::achieved_depth::NAME, checks::achieved_depth::check),
     (checks::pace::NAME, checks::pace::check),
+    (checks::steadiness::NAME, checks::steadiness::check),
     (checks::working_set::NAME, checks::working_set::check),
     (checks::memory_backed::NAME, checks::memory_backed::check),
     (checks::content::NAME, checks::content::check),
     (checks::latency_floor::NAME, checks::latency_floor::check),
+    (checks::heat::NAME, checks::heat::check),
     (checks::clock_and_cpu::NAME, checks::clock_and_cpu::check),
 ];
 
 /// What the evidence says of a phase.
 ///
 /// The verdict is contradicted if any check contradicts, else suspect if any doubts or if none
-/// could see anything, else supported. A phase of the engines `null` and `simulated` is supported
+/// could see anything, else supported. A contradiction that the user accepted before the run
+/// (`--accept CHECK`) makes it suspect only, and stays in the findings. A phase of the engines `null` and `simulated` is supported
 /// as far as its calls go, at [`EvidenceLevel::E0`]; the checks' sentences say that no device was
 /// involved.
 pub fn judge(facts: &PhaseFacts<'_>) -> (Verdict, EvidenceLevel, Vec<Check>) {
-    let findings: Vec<Check> = CHECKS.iter().map(|(_, check)| check(facts)).collect();
-    let any = |outcome| findings.iter().any(|check| check.outcome == outcome);
+    let mut findings: Vec<Check> = CHECKS.iter().map(|(_, check)| check(facts)).collect();
+    for check in &mut findings {
+        check.is_accepted = check.outcome == CheckOutcome::Contradicted && facts.accepted_checks.contains(&check.name);
+    }
+    let any = |outcome| findings.iter().any(|check| check.outcome == outcome && !check.is_accepted);
+    let has_accepted = findings.iter().any(|check| check.is_accepted);
     let verdict = if any(CheckOutcome::Contradicted) {
         Verdict::Contradicted
-    } else if any(CheckOutcome::Suspect) || !any(CheckOutcome::Passed) {
+    } else if has_accepted || any(CheckOutcome::Suspect) || !any(CheckOutcome::Passed) {
         Verdict::Suspect
     } else {
         Verdict::Supported

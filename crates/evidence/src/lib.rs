@@ -18,10 +18,12 @@ mod explain;
 mod facts;
 mod filemap;
 mod judge;
+mod sample;
 mod watch;
 
 pub use explain::explain_failure;
 pub use facts::PhaseFacts;
 pub use filemap::{FileMap, map_file};
 pub use judge::{CHECKS, judge};
-pub use watch::{Observation, Watch};
+pub use sample::ContentSample;
+pub use watch::{Heat, Observation, Watch};

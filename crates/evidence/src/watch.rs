@@ -10,11 +10,14 @@
 //! processors. [`Observation::cost_ns`] says what it was. Files are opened for reading only.
 
 use crate::filemap::{FileMap, map_file};
+use crate::sample::{ContentSample, sample};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use trueio_device::{CpuTicks, System, counters, cpu_ticks, process_io};
+use trueio_device::{
+    CpuTicks, Pressure, System, background_work, counters, cpu_ticks, pressure, process_io, temperature, throttle_count,
+};
 use trueio_model::{DeviceCounters, DeviceDelta, FilePlan, Prepare, Residency, TargetFacts};
 
 /// The witnesses of one phase.
@@ -24,6 +27,8 @@ pub struct Watch {
     disks: Vec<DiskWatch>,
     files: Vec<FileWatch>,
     maps: Vec<FileMap>,
+    samples: Vec<ContentSample>,
+    background: Vec<String>,
     notes: BTreeSet<String>,
     begin: Option<Begin>,
     cost: Duration,
@@ -51,6 +56,9 @@ struct FileWatch {
 struct Begin {
     process_read_bytes: Option<u64>,
     ticks: Option<CpuTicks>,
+    pressure: Option<Pressure>,
+    temperatures: Vec<Option<i64>>,
+    throttle_count: Option<u64>,
     at: Instant,
 }
 
@@ -65,13 +73,42 @@ pub struct Observation {
     pub process_read_bytes: Option<u64>,
     /// What of each file was stored when the phase began.
     pub maps: Vec<FileMap>,
+    /// What a sample of each file's blocks held, if it was asked for.
+    pub samples: Vec<ContentSample>,
     /// Share of all processors' time that the hypervisor took, from 0 to 1.
     pub steal_share: Option<f64>,
+    /// Share of the time in which a task of this machine waited for a processor, from 0 to 1.
+    pub cpu_pressure_share: Option<f64>,
+    /// Share of the time in which everything waited for memory, from 0 to 1.
+    pub memory_pressure_share: Option<f64>,
+    /// By how much the clock of the latencies ran faster than the kernel's, as a share; `None` if it
+    /// is the kernel's own. Set by whoever has the clock.
+    pub clock_drift: Option<f64>,
+    /// The disks' temperatures; those that report none are not in it.
+    pub heats: Vec<Heat>,
+    /// How often processors were throttled for heat.
+    pub throttle_count: Option<u64>,
+    /// What the system did in the background when the phase began, one sentence without a full stop
+    /// each.
+    pub background: Vec<String>,
     /// What could not be watched, one sentence each.
     pub notes: Vec<String>,
     /// What the watching itself took in and around the phase, in nanoseconds; the baseline is not
     /// in it.
     pub cost_ns: u64,
+}
+
+/// A disk's temperature around a phase, in thousandths of a degree Celsius.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heat {
+    /// The disk's kernel name.
+    pub disk: String,
+    /// When the phase began.
+    pub before_millidegrees: i64,
+    /// When it ended.
+    pub after_millidegrees: i64,
+    /// The drive's own limit.
+    pub limit_millidegrees: Option<i64>,
 }
 
 impl Watch {
@@ -99,10 +136,19 @@ impl Watch {
             disks,
             files: watched,
             maps: Vec::new(),
+            samples: Vec::new(),
+            background: Vec::new(),
             notes: BTreeSet::new(),
             begin: None,
             cost: Duration::ZERO,
         }
+    }
+
+    /// Looks at a few blocks of each file, with direct I/O. To be called before the baseline, for a
+    /// phase that reads.
+    pub fn sample_content(&mut self) {
+        self.samples =
+            self.files.iter().filter_map(|file| sample(&file.path, file.offset_bytes, file.size_bytes)).collect();
     }
 
     /// Opens and maps the files, then watches the disks for `length` while nothing of ours runs.
@@ -114,6 +160,7 @@ impl Watch {
         if length.is_zero() {
             return;
         }
+        self.background = background_work(&self.system);
         let at = Instant::now();
         let before: Vec<Option<DeviceCounters>> = self.disks.iter().map(|disk| self.read(&disk.name)).collect();
         std::thread::sleep(length);
@@ -134,12 +181,16 @@ impl Watch {
             file.before = file.residency();
         }
         let ticks = cpu_ticks(&self.system).ok();
+        let pressure = pressure(&self.system);
+        let throttle_count = throttle_count(&self.system);
+        let temperatures = self.temperatures();
         let process_read_bytes = process_io(&self.system).ok().map(|io| io.read_bytes);
         for index in 0..self.disks.len() {
             self.disks[index].before = self.read(&self.disks[index].name);
         }
         self.cost += at.elapsed();
-        self.begin = Some(Begin { process_read_bytes, ticks, at: Instant::now() });
+        let at = Instant::now();
+        self.begin = Some(Begin { process_read_bytes, ticks, pressure, temperatures, throttle_count, at });
     }
 
     /// To be called just after the last measured I/O completed.
@@ -153,6 +204,9 @@ impl Watch {
         let after: Vec<Option<DeviceCounters>> = self.disks.iter().map(|disk| self.read(&disk.name)).collect();
         let process_read_bytes = process_io(&self.system).ok().map(|io| io.read_bytes);
         let ticks = cpu_ticks(&self.system).ok();
+        let pressure = both(begin.pressure, pressure(&self.system));
+        let throttled = both(begin.throttle_count, throttle_count(&self.system));
+        let heats = self.heats(&begin.temperatures);
         let mut devices = Vec::new();
         for (disk, after) in self.disks.iter_mut().zip(after) {
             let (Some(before), Some(after)) = (disk.before.take(), after) else {
@@ -181,10 +235,38 @@ impl Watch {
             residency,
             process_read_bytes: both(begin.process_read_bytes, process_read_bytes).map(|(a, b)| b.saturating_sub(a)),
             maps: self.maps.clone(),
+            samples: self.samples.clone(),
             steal_share: both(begin.ticks, ticks).and_then(|(a, b)| steal_share(a, b)),
+            cpu_pressure_share: pressure
+                .map(|(a, b)| share_of(b.cpu_some_us.saturating_sub(a.cpu_some_us), measured_ns)),
+            memory_pressure_share: pressure
+                .and_then(|(a, b)| Some(share_of(b.memory_full_us?.saturating_sub(a.memory_full_us?), measured_ns))),
+            clock_drift: None,
+            heats,
+            throttle_count: throttled.map(|(a, b)| b.saturating_sub(a)),
+            background: self.background.clone(),
             notes: self.notes.iter().cloned().collect(),
             cost_ns: std::mem::take(&mut self.cost).as_nanos() as u64,
         }
+    }
+
+    fn temperatures(&self) -> Vec<Option<i64>> {
+        self.disks.iter().map(|disk| Some(temperature(&self.system, &disk.name)?.millidegrees)).collect()
+    }
+
+    fn heats(&self, before: &[Option<i64>]) -> Vec<Heat> {
+        let disks = self.disks.iter().zip(before);
+        disks
+            .filter_map(|(disk, before)| {
+                let now = temperature(&self.system, &disk.name)?;
+                Some(Heat {
+                    disk: disk.name.clone(),
+                    before_millidegrees: (*before)?,
+                    after_millidegrees: now.millidegrees,
+                    limit_millidegrees: now.limit_millidegrees,
+                })
+            })
+            .collect()
     }
 
     fn read(&self, disk: &str) -> Option<DeviceCounters> {
@@ -233,6 +315,11 @@ impl FileWatch {
 
 fn both<T>(a: Option<T>, b: Option<T>) -> Option<(T, T)> {
     a.zip(b)
+}
+
+/// Microseconds as a share of a span of nanoseconds.
+fn share_of(us: u64, span_ns: u64) -> f64 {
+    us as f64 * 1e3 / span_ns.max(1) as f64
 }
 
 /// `None` if the span is shorter than a tick.

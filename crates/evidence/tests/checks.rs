@@ -4,11 +4,12 @@
 mod support;
 
 use support::*;
-use trueio_evidence::{CHECKS, Observation, explain_failure};
+use trueio_evidence::{CHECKS, ContentSample, Heat, Observation, explain_failure};
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
 use trueio_model::{
     Arrivals, BlockSizes, ContentKind, DeviceCounters, DirectPolicy, DirectSupport, EngineKind, EvidenceLevel, Fact,
-    IoFailure, OpKind, OpMix, Pace, Prepare, SyncMode, TargetKind, Verdict, VerifyFailure,
+    IoFailure, OpKind, OpMix, Pace, Prepare, SeriesRow, SteadyRound, SteadyState, SteadyVariable, SyncMode, TargetKind,
+    Verdict, VerifyFailure,
 };
 
 #[test]
@@ -631,7 +632,7 @@ fn a_mix_of_reads_and_writes_is_judged_by_its_worse_direction() {
     phase.observation.devices = vec![delta(counted(280 * MIB, 120 * MIB, 0))];
     let judgement = phase.judge();
     assert_eq!(judgement.objections(), [], "{}", judgement.report());
-    assert_eq!(judgement.check("block_layer_bytes").expected, "280 MiB read, 120 MiB written");
+    assert_eq!(judgement.check("block_layer_bytes").expected, "280 MiB read, 120 MiB written in 102,400 I/Os");
     phase.observation.devices = vec![delta(counted(280 * MIB, 0, 0))];
     phase.judge().assert("block_layer_bytes", Contradicted, "written with direct I/O, the disk counted 0 B");
 }
@@ -655,4 +656,223 @@ fn a_phase_is_judged_by_the_disks_under_its_own_files() {
     let judgement = phase.judge();
     assert_eq!(judgement.objections(), [], "{}", judgement.report());
     assert_eq!(judgement.check("block_layer_bytes").witness, "/sys/block/vda/stat");
+}
+
+// steadiness
+
+/// A series of 100 ms rows with so many I/Os of 4 KiB each.
+fn series(counts: impl IntoIterator<Item = u64>) -> Vec<SeriesRow> {
+    let row = |(index, read_count): (usize, u64)| SeriesRow {
+        end_ns: (index as u64 + 1) * 100_000_000,
+        span_ns: 100_000_000,
+        read_count,
+        read_bytes: read_count * 4096,
+        write_count: 0,
+        write_bytes: 0,
+        other_count: 0,
+        latency_ns_p50: 90_000,
+        latency_ns_p99: 150_000,
+        latency_ns_max: 200_000,
+    };
+    counts.into_iter().enumerate().map(row).collect()
+}
+
+/// Wanders by up to 15 % around 10,000, as an honest disk does.
+fn honest_rate(index: u64) -> u64 {
+    let swing = [0, 7, -4, 11, -9, 3, 15, -6, -15, 5, 9, -2, -11, 1, 13, -8][(index % 16) as usize];
+    (10_000 + swing * 100) as u64
+}
+
+#[test]
+fn a_rate_that_keeps_its_level_is_steady() {
+    let mut phase = Phase::honest_reads();
+    phase.records[0].series = series((0..70).map(honest_rate));
+    let judgement = phase.judge();
+    judgement.assert("steadiness", Passed, "kept its level");
+    assert_eq!(judgement.verdict, Verdict::Supported);
+}
+
+#[test]
+fn a_full_write_cache_is_told_with_when_and_after_how_much() {
+    let mut phase = Phase::honest_writes();
+    let counts = (0..70).map(|i| if i < 30 { honest_rate(i) } else { honest_rate(i) / 4 });
+    phase.records[0].series = series(counts)
+        .into_iter()
+        .map(|row| SeriesRow {
+            write_count: row.read_count,
+            write_bytes: row.read_bytes,
+            read_count: 0,
+            read_bytes: 0,
+            ..row
+        })
+        .collect();
+    let judgement = phase.judge();
+    judgement.assert("steadiness", Suspect, "after 3.0 s and 1.15 GiB. A full write cache");
+    assert_eq!(judgement.verdict, Verdict::Suspect);
+}
+
+#[test]
+fn a_rate_that_sinks_slowly_is_a_drift_and_one_stall_is_not() {
+    let mut phase = Phase::honest_reads();
+    phase.records[0].series = series((0..70).map(|i| honest_rate(i) * (140 - i) / 140));
+    phase.judge().assert("steadiness", Suspect, "The rate");
+    phase.records[0].series = series((0..70).map(|i| if i == 33 { 0 } else { honest_rate(i) }));
+    phase.judge().assert("steadiness", Passed, "kept its level");
+}
+
+#[test]
+fn two_jobs_are_added_up_and_the_one_that_ends_first_ends_the_view() {
+    let mut phase = Phase::honest_reads();
+    // One falls while the other rises, until the first ends after 4 s.
+    phase.records[0].series = series((0..40).map(|i| honest_rate(i) + 20_000 - i * 500));
+    let mut other = Phase::honest_reads();
+    other.records[0].series = series((0..70).map(|i| if i < 40 { honest_rate(i) + i * 500 } else { 100 }));
+    phase.jobs.append(&mut other.jobs);
+    phase.records.append(&mut other.records);
+    phase.judge().assert("steadiness", Passed, "kept its level");
+}
+
+#[test]
+fn a_phase_too_short_to_be_called_steady_is_not_called_so() {
+    let mut phase = Phase::honest_reads();
+    phase.records[0].series = series((0..15).map(honest_rate));
+    phase.judge().assert("steadiness", NotSeen, "1.5 s of rows");
+}
+
+fn rounds_until(is_attained: bool, drift: f64) -> SteadyState {
+    let variable = |name: &str, drift: Option<f64>| SteadyVariable {
+        name: name.to_owned(),
+        range_percent: drift.map(f64::abs),
+        excursion_percent: drift,
+        is_steady: is_attained,
+    };
+    let round =
+        SteadyRound { elapsed_ns: 10_000_000_000, ios_per_s: 1e4, bytes_per_s: 4e7, latency_ns_p99: Some(150_000) };
+    SteadyState {
+        window_rounds: 5,
+        range_percent_max: 20.0,
+        excursion_percent_max: 10.0,
+        rounds: vec![round; 7],
+        is_attained,
+        variables: vec![variable("throughput", Some(drift)), variable("latency_p99", Some(drift))],
+    }
+}
+
+#[test]
+fn a_steady_state_that_was_not_attained_is_suspect_with_its_drift() {
+    let mut phase = Phase::honest_reads();
+    phase.records[0].series = series((0..70).map(honest_rate));
+    phase.steady_state = Some(rounds_until(false, -31.0));
+    let judgement = phase.judge();
+    judgement.assert("steadiness", Suspect, "No steady state was attained in 7 rounds");
+    assert!(
+        judgement.check("steadiness").found.contains("throughput range 31 %, drift -31 %"),
+        "{}",
+        judgement.report()
+    );
+    phase.steady_state = Some(rounds_until(true, -3.0));
+    phase.judge().assert("steadiness", Passed, "SNIA rule, 7 rounds");
+    let mut unknown = rounds_until(false, 0.0);
+    unknown.variables[1].range_percent = None;
+    phase.steady_state = Some(unknown);
+    phase.judge().assert("steadiness", Suspect, "longer rounds are needed");
+}
+
+// zero_blocks, heat, pressure, clock, background, discards, acceptance
+
+#[test]
+fn a_device_that_was_never_written_is_suspected_and_a_few_zero_blocks_are_not() {
+    let mut phase = Phase::honest_reads();
+    let sample = |zero_count| vec![ContentSample { path: "/dev/vda".to_owned(), block_count: 32, zero_count }];
+    phase.observation.samples = sample(30);
+    phase.judge().assert("zero_blocks", Suspect, "Write them first");
+    phase.observation.samples = sample(5);
+    phase.judge().assert("zero_blocks", Passed, "was written before");
+    phase.observation.samples = Vec::new();
+    phase.judge().assert("zero_blocks", NotSeen, "direct I/O cannot be had");
+    Phase::honest_writes().judge().assert("zero_blocks", NotApplicable, "Nothing is read");
+}
+
+#[test]
+fn a_disk_above_its_own_limit_and_a_throttled_processor_are_too_hot() {
+    let mut phase = Phase::honest_reads();
+    let heat = |after_millidegrees| {
+        vec![Heat {
+            disk: "vda".to_owned(),
+            before_millidegrees: 40_000,
+            after_millidegrees,
+            limit_millidegrees: Some(70_000),
+        }]
+    };
+    phase.observation.heats = heat(70_000);
+    phase.judge().assert("heat", Suspect, "vda is above the temperature");
+    phase.observation.heats = heat(69_000);
+    phase.observation.throttle_count = Some(0);
+    phase.judge().assert("heat", Passed, "Nothing that reports heat was too hot");
+    phase.observation.throttle_count = Some(2);
+    phase.judge().assert("heat", Suspect, "processors were throttled");
+    phase.observation.heats[0].disk = "sdz".to_owned();
+    phase.observation.throttle_count = None;
+    phase.judge().assert("heat", NotSeen, "report heat");
+}
+
+#[test]
+fn waiting_for_memory_and_a_drifting_clock_are_doubts_and_waiting_for_processors_is_said() {
+    let mut phase = Phase::honest_reads();
+    phase.observation.cpu_pressure_share = Some(0.6);
+    phase.observation.memory_pressure_share = Some(0.01);
+    phase.observation.clock_drift = Some(-4e-4);
+    let judgement = phase.judge();
+    judgement.assert("clock_and_cpu", Passed, "CPU to spare");
+    assert!(
+        judgement.check("clock_and_cpu").found.contains("waiting for a processor 60.0 %"),
+        "{}",
+        judgement.report()
+    );
+    phase.observation.memory_pressure_share = Some(0.08);
+    phase.judge().assert("clock_and_cpu", Suspect, "Memory was short");
+    phase.observation.memory_pressure_share = None;
+    phase.observation.clock_drift = Some(0.02);
+    phase.judge().assert("clock_and_cpu", Suspect, "+2.00 % off the kernel's");
+}
+
+#[test]
+fn a_suspicious_neighbour_is_named_if_it_is_the_systems_own() {
+    let mut phase = Phase::honest_reads();
+    phase.observation.devices[0].baseline = counted(50 * MIB, 50 * MIB, 0);
+    phase.observation.background = vec!["a filesystem is trimmed (fstrim, process 7)".to_owned()];
+    phase.judge().assert("foreign_io", Suspect, "Seen on this machine: a filesystem is trimmed (fstrim, process 7).");
+}
+
+#[test]
+fn blocks_discarded_unasked_stand_in_the_finding() {
+    let mut phase = Phase::honest_writes();
+    phase.observation.devices[0].measured.discard_bytes = 3 * MIB;
+    let judgement = phase.judge();
+    assert!(judgement.check("block_layer_bytes").found.ends_with("3 MiB discarded unasked"), "{}", judgement.report());
+}
+
+#[test]
+fn an_accepted_contradiction_leaves_the_phase_suspect_and_another_one_does_not() {
+    let mut phase = Phase::honest_reads();
+    phase.observation.devices = vec![delta(counted(0, 0, 0))];
+    phase.observation.process_read_bytes = Some(400 * MIB);
+    assert_eq!(phase.judge().verdict, Verdict::Contradicted);
+    phase.accepted_checks = vec!["block_layer_bytes".to_owned()];
+    let judgement = phase.judge();
+    assert_eq!(judgement.verdict, Verdict::Suspect, "{}", judgement.report());
+    let check = judgement.check("block_layer_bytes");
+    assert!(check.is_accepted && check.outcome == Contradicted, "the finding itself stays");
+    phase.accepted_checks = vec!["holes".to_owned()];
+    assert_eq!(phase.judge().verdict, Verdict::Contradicted);
+}
+
+#[test]
+fn a_flush_quicker_than_any_medium_is_passed_with_a_warning() {
+    let mut phase = Phase::honest_log();
+    let sync = phase.records[0].ops.iter_mut().find(|op| op.op == OpKind::Sync).expect("a log syncs");
+    let count = sync.io_count;
+    sync.latency.total = trueio_model::Histogram::new();
+    (0..count).for_each(|_| sync.latency.total.record(6_000));
+    phase.judge().assert("flushes", Passed, "quicker than a medium is written");
 }

@@ -306,3 +306,28 @@ fn a_busy_neighbour_makes_the_phase_suspect() {
     });
     assert_eq!(judgement.objections(), [("foreign_io", CheckOutcome::Suspect)], "{}", judgement.report());
 }
+
+/// Goal: a device that was never written is suspected although it answers all reads. Method: a loop
+/// device over a sparse file, read raw; then the same after it was written.
+#[test]
+fn a_blank_device_is_suspected_and_a_written_one_is_not() {
+    let _alone = alone();
+    let device = match Loop::new(folder(), 8 * MIB, true) {
+        Ok(device) => device,
+        Err(why) => return skip("loop", &why),
+    };
+    let path = device.device.clone();
+    let look = || {
+        stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
+            calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
+        })
+    };
+    let judgement = look();
+    judgement.assert("zero_blocks", CheckOutcome::Suspect, "100 % of the blocks");
+    judgement.assert("block_layer_bytes", CheckOutcome::Passed, "");
+    let content: Vec<u8> = (0..8 * MIB).map(|i| (i % 251) as u8 | 1).collect();
+    let mut file = std::fs::OpenOptions::new().write(true).open(&path).expect("the loop device");
+    std::io::Write::write_all(&mut file, &content).and_then(|()| file.sync_all()).expect("a write");
+    drop(file);
+    look().assert("zero_blocks", CheckOutcome::Passed, "was written before");
+}

@@ -153,7 +153,8 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     planner.check_free_space()?;
     check_verify_across_jobs(&jobs)?;
     check_phases(&jobs, machine)?;
-    Ok(Plan { jobs, idle_baseline_ns: machine.idle_baseline_ns, notes: planner.notes })
+    let idle_baseline_ns = machine.idle_baseline_ns;
+    Ok(Plan { jobs, idle_baseline_ns, accepted_checks: Vec::new(), notes: planner.notes })
 }
 
 /// What is carried from job to job.
@@ -259,6 +260,17 @@ fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
             origin: None,
             rule: Box::new(rule),
         };
+        let mut wishes = of_phase().map(|job| job.steady_state);
+        let first = wishes.next().flatten();
+        if wishes.any(|wish| wish != first) {
+            let other = of_phase().find(|job| job.steady_state != first);
+            let reason =
+                "jobs that run at the same time become steady together, and this one says something else than \
+                          the first"
+                    .to_owned();
+            let hint = "say the same in all of them (`[defaults]`), or let one wait for the other: `stonewall = true`";
+            return Err(refuse(other, Rule::SteadyState { reason, hint }));
+        }
         if let Some(polling) = of_phase().find(|job| job.uring.sqpoll) {
             let needed: u64 = of_phase().map(|job| u64::from(job.workers) * (1 + u64::from(job.uring.sqpoll))).sum();
             let there = machine.cpus.len() as u64;

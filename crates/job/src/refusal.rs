@@ -45,6 +45,14 @@ pub enum Rule {
     /// No job at all.
     #[error("there is no job")]
     NoJobs,
+    /// Jobs that cannot come to a steady state by rounds.
+    #[error("`steady_state` cannot be had: {reason}")]
+    SteadyState {
+        /// Why.
+        reason: String,
+        /// What to do.
+        hint: &'static str,
+    },
     /// A name that cannot be part of a file's name.
     #[error("{reason}")]
     JobName {
@@ -379,6 +387,7 @@ impl Rule {
     pub fn name(&self) -> &'static str {
         match self {
             Rule::NoJobs => "no_jobs",
+            Rule::SteadyState { .. } => "steady_state",
             Rule::JobName { .. } => "job_name",
             Rule::JobNameTwice { .. } => "job_name_twice",
             Rule::UnknownOption { .. } => "unknown_option",
@@ -440,6 +449,7 @@ impl Rule {
             Rule::Contradiction { hint, .. }
             | Rule::Incomplete { hint, .. }
             | Rule::EngineLacks { hint, .. }
+            | Rule::SteadyState { hint, .. }
             | Rule::VerifyImpossible { hint, .. } => (*hint).into(),
             Rule::EngineUnavailable { .. } => {
                 "`trueio doctor` says which engines work here; without `ioengine` one that works is chosen".into()

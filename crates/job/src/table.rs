@@ -552,6 +552,38 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "steady_state",
+        is_in_fio: false,
+        summary: "The phase is repeated in rounds until it is steady, and measured only then",
+        detail: "The rule is SNIA's: over five rounds, throughput and 99th percentile of latency stay within a range of \
+                 20 % of their mean, and their fitted line gains or loses at most 10 %. What is measured is a fresh \
+                 span after that. If it is not attained, the phase is measured all the same and is suspect. Jobs that \
+                 run at the same time must all say the same.",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
+        name: "steady_state_round",
+        is_in_fio: false,
+        kind: ValueKind::Duration,
+        unit: "time",
+        default: DefaultValue::Text("10s"),
+        summary: "Length of a round of `steady_state`",
+        detail: "A round needs some 400 I/Os, or its 99th percentile is not known.",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
+        name: "steady_state_rounds",
+        is_in_fio: false,
+        kind: ValueKind::Count { min: 5, max: 10_000 },
+        unit: "rounds",
+        default: DefaultValue::Text("25"),
+        summary: "Rounds after which `steady_state` is given up",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
         name: "io_size",
         fio_names: &["io_limit"],
         kind: ValueKind::Extent,

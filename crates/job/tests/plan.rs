@@ -162,6 +162,9 @@ fn every_row_of_the_table_changes_the_plan() {
         ("runtime", &[], "30s"),
         ("time_based", &[("runtime", "30s")], "true"),
         ("ramp_time", &[], "1s"),
+        ("steady_state", &[], "true"),
+        ("steady_state_round", &[("steady_state", "true")], "3s"),
+        ("steady_state_rounds", &[("steady_state", "true")], "7"),
         ("io_size", &[], "16m"),
         ("loops", &[], "3"),
         ("number_ios", &[], "10"),
@@ -207,7 +210,10 @@ fn every_row_of_the_table_changes_the_plan() {
         assert!(covered.contains(row.name), "`{}` has no case here", row.name);
     }
     let planned = |options: &[(&str, &str)]| {
-        let specs = [spec("first", &[("size", "1m")]), spec("b", options)];
+        // Jobs that run at the same time say the same of a steady state.
+        let mut first = vec![("size", "1m")];
+        first.extend(options.iter().filter(|option| option.0.starts_with("steady_state")));
+        let specs = [spec("first", &first), spec("b", options)];
         let mut plan =
             plan(&specs, &Described, &machine()).unwrap_or_else(|e| panic!("{options:?}: {}", explain_refusal(&e)));
         let mut job = plan.jobs.remove(1);

@@ -77,4 +77,8 @@ pub struct Check {
     pub found: String,
     /// One sentence for the user.
     pub sentence: String,
+    /// True if it contradicts and the user said before the run that it may: it then only makes the
+    /// phase suspect.
+    #[serde(default)]
+    pub is_accepted: bool,
 }

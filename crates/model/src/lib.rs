@@ -16,6 +16,7 @@ mod origin;
 mod plan;
 mod record;
 mod spec;
+mod steady;
 pub mod units;
 mod usb;
 
@@ -37,6 +38,7 @@ pub use record::{
     PhaseRecord, RECORD_FORMAT, RECORD_VERSION, Residency, Ruler, RunRecord, SeriesRow, ToolFacts, VerifyFailure,
 };
 pub use spec::{JobSpec, SpecValue};
+pub use steady::{SteadyPlan, SteadyRound, SteadyState, SteadyVariable};
 pub use usb::{
     UsbAlternate, UsbAnswer, UsbBlock, UsbDisk, UsbExplanation, UsbFacts, UsbInterface, UsbNode, UsbReport, UsbRule,
     UsbTransport, UsbTrouble, UsbWay,

@@ -2,7 +2,7 @@
 //! nanoseconds and seeds. A plan is complete before anything is touched; a request that cannot be
 //! planned is refused instead.
 
-use crate::{OpKind, Origin};
+use crate::{OpKind, Origin, SteadyPlan};
 use serde::{Deserialize, Serialize};
 
 /// Everything that a run does, in order.
@@ -13,6 +13,9 @@ pub struct Plan {
     /// How long the disks are watched idle before each phase, in nanoseconds, so that others' I/O
     /// can be told from ours. 0: not at all.
     pub idle_baseline_ns: u64,
+    /// Checks whose contradiction the user accepts: such a phase is suspect, and its figures stand.
+    #[serde(default)]
+    pub accepted_checks: Vec<String>,
     /// Sentences for the user: what was chosen for them and why.
     pub notes: Vec<String>,
 }
@@ -38,6 +41,10 @@ pub struct JobPlan {
     pub queue: Queue,
     /// When it ends.
     pub limits: Limits,
+    /// Rounds before the measured part, until it is steady; `None`: measured at once. Jobs of a phase
+    /// all say the same.
+    #[serde(default)]
+    pub steady_state: Option<SteadyPlan>,
     /// Past the page cache, or not.
     pub direct: DirectPolicy,
     /// The open flags that make each write durable.

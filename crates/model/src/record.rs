@@ -1,6 +1,6 @@
 //! What was measured, with everything needed to judge it later and elsewhere.
 
-use crate::{Check, Environment, EvidenceLevel, Histogram, JobSpec, Plan, TargetFacts, Verdict};
+use crate::{Check, Environment, EvidenceLevel, Histogram, JobSpec, Plan, SteadyState, TargetFacts, Verdict};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -117,6 +117,9 @@ pub struct PhaseRecord {
     pub cpu: CpuTime,
     /// CPU time that the workers' threads account for themselves.
     pub worker_cpu: CpuTime,
+    /// The rounds before the measured part, if a steady state was asked for.
+    #[serde(default)]
+    pub steady_state: Option<SteadyState>,
     /// The jobs' results.
     pub jobs: Vec<JobRecord>,
     /// What the disks under the targets counted.

@@ -12,7 +12,7 @@
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::time::{Duration, SystemTime};
-use trueio_model::{Histogram, RunRecord};
+use trueio_model::{Check, CheckOutcome, Histogram, PhaseRecord, RunRecord, Verdict};
 
 /// A histogram that the format cannot hold.
 #[derive(Debug, thiserror::Error)]
@@ -46,13 +46,14 @@ pub fn hdr(
 
 /// All latencies of a record as one log: a line for each phase, job, operation and kind of latency that holds any,
 /// tagged `job:operation:lat` (also `slat`, `clat`, `lat-from-intended`). A read of `randread 4k q32` is
-/// `randread_4k_q32:read:lat`.
+/// `randread_4k_q32:read:lat`. A phase that the evidence contradicts is left out; a comment says why.
 ///
 /// # Errors
 /// [`HdrError`] if a count is beyond 2^63.
 pub fn hdr_log(record: &RunRecord) -> Result<String, HdrError> {
     let mut lines = Vec::new();
-    for phase in &record.phases {
+    let contradicts = |phase: &&PhaseRecord| phase.verdict == Verdict::Contradicted;
+    for phase in record.phases.iter().filter(|phase| !contradicts(phase)) {
         for job in &phase.jobs {
             for op in &job.ops {
                 let latency = &op.latency;
@@ -70,8 +71,14 @@ pub fn hdr_log(record: &RunRecord) -> Result<String, HdrError> {
             }
         }
     }
-    let comment = format!("trueio record {}, {}; values in nanoseconds", record.id, record.started_at);
-    write_log(record.started_unix_s, &[comment], lines)
+    let mut comments = vec![format!("trueio record {}, {}; values in nanoseconds", record.id, record.started_at)];
+    for phase in record.phases.iter().filter(contradicts) {
+        let objects = |check: &&Check| check.outcome == CheckOutcome::Contradicted && !check.is_accepted;
+        let reasons: Vec<String> =
+            phase.checks.iter().filter(objects).map(|check| format!("{}: {}", check.name, check.sentence)).collect();
+        comments.push(format!("{} is left out, contradicted by {}", phase.name, reasons.join(" ")));
+    }
+    write_log(record.started_unix_s, &comments, lines)
 }
 
 fn write_log<'a>(

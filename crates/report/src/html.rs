@@ -10,8 +10,8 @@ use crate::plot;
 use crate::summary::{Row, Scale, manner_of, plan_of, shape_of, summary};
 use crate::text::{NOT_KNOWN, clean, figure};
 use crate::words::{
-    failed_ios, footnotes, levels, machine_lines, not_seen, notes, outcome_sentence, ruler_sentences, target_lines,
-    verification,
+    failed_ios, footnotes, known, levels, machine_lines, not_seen, notes, outcome_sentence, ruler_sentences,
+    steady_states, target_lines, verification, withheld,
 };
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -114,6 +114,7 @@ fn sections(record: &RunRecord) -> Vec<Section> {
     [
         ("Failed I/Os", failed_ios(record)),
         ("Verification", verification(record)),
+        ("Steady state", plain(steady_states(record))),
         ("Not seen", plain(not_seen(record))),
         ("Notes", plain(notes(record))),
         ("The tool itself, here", plain(ruler_sentences(record))),
@@ -138,6 +139,8 @@ struct Phase {
     verdict: String,
     level: String,
     outcome: Option<String>,
+    /// Plots of the rounds before the measured part.
+    rounds: Vec<String>,
     rows: Vec<TableRow>,
     /// Reasons of a phase that is not supported: the check's name and its sentence.
     reasons: Vec<Named>,
@@ -199,6 +202,7 @@ struct CheckRow {
 impl Phase {
     fn of(record: &RunRecord, phase: &PhaseRecord, index: usize, rows: &[Row], scale: Scale) -> Self {
         let objects = |c: &&Check| matches!(c.outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted);
+        let is_withheld = phase.verdict == Verdict::Contradicted;
         let mut reasons: Vec<Named> = phase
             .checks
             .iter()
@@ -209,12 +213,16 @@ impl Phase {
             let text = "the record does not hold the check that says so".to_owned();
             reasons.push(Named { name: phase.verdict.to_string(), text });
         }
+        if let Some(text) = withheld(phase) {
+            reasons.push(Named { name: "figures".to_owned(), text: cleaned(&text) });
+        }
         Phase {
             anchor: format!("phase-{}", index + 1),
             name: cleaned(&phase.name),
             verdict: phase.verdict.to_string(),
             level: phase.level.to_string(),
             outcome: outcome_sentence(&phase.outcome).map(|s| cleaned(&s)),
+            rounds: phase.steady_state.iter().flat_map(plot::steady_state).collect(),
             rows: rows.iter().filter(|r| r.phase_index == index).map(|r| TableRow::of(r, scale)).collect(),
             reasons,
             jobs: phase
@@ -227,10 +235,11 @@ impl Phase {
                         shape: if crate::words::is_same(&shape, &job.name) { String::new() } else { shape },
                         name: cleaned(&job.name),
                         manner: plan.map(|p| cleaned(&manner_of(p))).unwrap_or_default(),
-                        depth: job.achieved_depth.map(figure).unwrap_or_default(),
+                        depth: job.achieved_depth.filter(|_| !is_withheld).map(figure).unwrap_or_default(),
                         plots: [plot::bandwidth(job), plot::latency(job), plot::percentiles(job)]
                             .into_iter()
                             .flatten()
+                            .filter(|_| !is_withheld)
                             .collect(),
                         values: plan.map_or_else(Vec::new, |p| {
                             p.values
@@ -254,7 +263,8 @@ impl Phase {
 
 impl TableRow {
     fn of(row: &Row, scale: Scale) -> Self {
-        let number = |value: Option<f64>| value.map_or_else(String::new, figure);
+        let absent = || if row.is_withheld { "x".to_owned() } else { String::new() };
+        let number = |value: Option<f64>| value.map_or_else(absent, figure);
         TableRow {
             label: cleaned(&row.label),
             bandwidth: number(row.bytes_per_s.map(|b| b / (1u64 << 20) as f64)),
@@ -267,10 +277,12 @@ impl TableRow {
                         value: scale.show(q.value_ns),
                         interval: format!("{} – {}", scale.show(q.low_ns), scale.show(q.high_ns)),
                     },
-                    None => Latency { value: "–".to_owned(), interval: String::new() },
+                    None => {
+                        Latency { value: if row.is_withheld { "x" } else { "–" }.to_owned(), interval: String::new() }
+                    }
                 })
                 .collect(),
-            max: row.latency_ns_max.map_or_else(String::new, |ns| scale.show(ns)),
+            max: row.latency_ns_max.map_or_else(absent, |ns| scale.show(ns)),
             cpu: number(row.cpu_ns_per_io.map(|ns| ns / 1e3)),
             count: units::format_count(row.io_count),
             errors: match (row.error_count, row.short_count) {

@@ -10,8 +10,8 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::ops::Range;
-use trueio_model::{Histogram, JobRecord, OpKind, SeriesRow, units};
-use trueio_stats::{least_share_above, quantile};
+use trueio_model::{Histogram, JobRecord, OpKind, SeriesRow, SteadyState, units};
+use trueio_stats::{WindowFit, least_share_above, quantile};
 
 /// Shown size of a plot, in pixels.
 const SIZE: (f64, f64) = (400.0, 240.0);
@@ -105,6 +105,13 @@ impl Axis {
         let count = if max > step * f64::from(count) * 0.95 { count + 1 } else { count };
         let marks = (0..=count).map(|i| (step * f64::from(i), plain_number(step * f64::from(i)))).collect();
         Self { range: 0.0..step * f64::from(count), is_logarithmic: false, marks, fine_marks: Vec::new() }
+    }
+
+    /// 1 to `count`.
+    fn of_rounds(count: usize) -> Self {
+        let step = (count / 8).max(1);
+        let marks = (1..=count).step_by(step).map(|i| (i as f64, i.to_string())).collect();
+        Self { range: 1.0..(count.max(2)) as f64, is_logarithmic: false, marks, fine_marks: Vec::new() }
     }
 
     /// Exactly 0 to `seconds`.
@@ -401,6 +408,38 @@ fn put_together(series: &[SeriesRow]) -> Vec<SeriesRow> {
 }
 
 /// The smallest and the largest; `None` if there is none.
+/// The rounds on the way to a steady state, as the SNIA specification draws them: each tracked
+/// variable by round; over the last window its mean, the allowed range around it and the fitted line.
+pub(crate) fn steady_state(state: &SteadyState) -> Vec<String> {
+    let throughput: Vec<f64> = state.rounds.iter().map(|round| round.ios_per_s).collect();
+    let latency: Vec<f64> =
+        state.rounds.iter().map(|round| round.latency_ns_p99.map_or(f64::NAN, |ns| ns as f64 / 1e3)).collect();
+    let plots = [("Rounds: IOPS", throughput), ("Rounds: lat p99, µs", latency)];
+    plots.into_iter().filter_map(|(title, values)| rounds(title, &values, state)).collect()
+}
+
+fn rounds(title: &str, values: &[f64], state: &SteadyState) -> Option<String> {
+    let at = |index: usize| index as f64 + 1.0;
+    let points = values.iter().enumerate().map(|(i, value)| (at(i), value.is_finite().then_some(*value)));
+    let mut curves = vec![Curve::new("round", BLUE, points)];
+    let window = (state.window_rounds as usize).clamp(2, values.len().max(2));
+    let start = values.len().saturating_sub(window);
+    if let Some(fit) = WindowFit::of(&values[start..]) {
+        let half = state.range_percent_max / 200.0;
+        let (first, last) = (at(start), at(values.len() - 1));
+        let line = |from: f64, to: f64| [(first, Some(from)), (last, Some(to))];
+        let (low, high) = (fit.mean * (1.0 - half), fit.mean * (1.0 + half));
+        let gain = fit.mean * fit.excursion / 2.0;
+        let between = [(last, None)];
+        curves.push(Curve::new("range", FAINT, line(low, low).into_iter().chain(between).chain(line(high, high))));
+        curves.push(Curve::new("mean", GREEN, line(fit.mean, fit.mean)));
+        curves.push(Curve::new("fit", RED, line(fit.mean - gain, fit.mean + gain)));
+    }
+    let max = curves.iter().flat_map(Curve::values).fold(0.0, f64::max);
+    (values.len() > 1 && max > 0.0)
+        .then(|| draw(title, &curves, &[], &Axis::of_rounds(values.len()), &Axis::from_zero(max)))
+}
+
 fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |found, v| match found {
         None => Some((v, v)),

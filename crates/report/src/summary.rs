@@ -1,11 +1,12 @@
 //! The figures of the summary table, one row an operation of a job of a phase.
 //!
 //! Terminal and HTML draw the same rows. What a row cannot say is `None` here: a percentile without
-//! a finite 95 % interval, a bandwidth of sync calls, a rate over no time.
+//! a finite 95 % interval, a bandwidth of sync calls, a rate over no time, any figure of a phase that
+//! the evidence contradicts.
 
 use trueio_model::{
     BlockSizes, DirectPolicy, EngineKind, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Order, PhaseRecord, RunRecord,
-    SyncMode, units,
+    SyncMode, Verdict, units,
 };
 use trueio_stats::{Quantile, quantile};
 
@@ -44,6 +45,9 @@ pub struct Row {
     /// so a phase has it on its first row only. Sync calls are not counted as I/Os unless there is
     /// nothing else: their CPU time belongs to the writes that they make durable.
     pub cpu_ns_per_io: Option<f64>,
+    /// True if the evidence contradicts the phase: rates, latencies and CPU time are then `None`, and
+    /// what stands in their place is the reason.
+    pub is_withheld: bool,
 }
 
 impl Row {
@@ -91,10 +95,11 @@ impl Scale {
 pub fn summary(record: &RunRecord) -> Vec<Row> {
     let mut rows = Vec::new();
     for (phase_index, phase) in record.phases.iter().enumerate() {
-        let mut cpu_ns_per_io = cpu_ns_per_io(phase);
+        let is_withheld = phase.verdict == Verdict::Contradicted;
+        let mut cpu_ns_per_io = cpu_ns_per_io(phase).filter(|_| !is_withheld);
         for (job_index, job) in phase.jobs.iter().enumerate() {
             let seconds = job.elapsed_ns as f64 / 1e9;
-            let per_s = |n: u64| (job.elapsed_ns > 0).then(|| n as f64 / seconds);
+            let per_s = |n: u64| (job.elapsed_ns > 0 && !is_withheld).then(|| n as f64 / seconds);
             let end_flush = end_flush_of(record, phase_index, job).map(|op| op.op);
             let ops = || job.ops.iter().filter(|op| Some(op.op) != end_flush);
             let is_one = ops().count() == 1;
@@ -111,10 +116,11 @@ pub fn summary(record: &RunRecord) -> Vec<Row> {
                     short_count: op.short_count,
                     bytes_per_s: if op.op == OpKind::Sync { None } else { per_s(op.byte_count) },
                     ios_per_s: per_s(op.io_count),
-                    quantiles: QUANTILES.map(|q| quantile(histogram, q)),
-                    latency_ns_max: histogram.max_ns(),
+                    quantiles: QUANTILES.map(|q| quantile(histogram, q).filter(|_| !is_withheld)),
+                    latency_ns_max: histogram.max_ns().filter(|_| !is_withheld),
                     is_from_intended,
                     cpu_ns_per_io: cpu_ns_per_io.take(),
+                    is_withheld,
                 });
             }
         }

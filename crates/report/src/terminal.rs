@@ -3,7 +3,8 @@
 //! What the target is, one table with a row an operation, the reasons in words, what could not be
 //! seen, errors, notes, and what the tool itself cost. The table has one unit a column, so that
 //! figures can be compared down the column; where it does not fit the width, each row becomes two
-//! lines. A contradicted row is followed by its reasons before anything else is printed.
+//! lines. A contradicted phase has no figures: its rows are crossed out, and the reasons follow before
+//! anything else is printed.
 //!
 //! Colour repeats what the words say and adds nothing. Whether to use it (`NO_COLOR`, a pipe) is
 //! the caller's decision.
@@ -12,7 +13,7 @@ use crate::summary::{Row, Scale, summary};
 use crate::text::{clean, figure, width_of, wrap};
 use crate::words::{
     check_sentence, failed_ios, footnotes, levels, machine_lines, manners, not_seen, notes, outcome_sentence,
-    ruler_sentences, target_lines, verification,
+    ruler_sentences, steady_states, target_lines, verification, withheld,
 };
 use trueio_model::{Check, CheckOutcome, Environment, Histogram, RunRecord, TargetFacts, Verdict, units};
 
@@ -33,6 +34,7 @@ pub fn terminal(record: &RunRecord, style: &Style) -> String {
     page.header(record);
     page.table(record);
     page.reasons(record);
+    page.steady_states(record);
     page.not_seen(record);
     page.errors(record);
     page.jobs(record);
@@ -243,6 +245,9 @@ impl Page {
             self.sub_item(&text);
             has_reason = true;
         }
+        if let Some(text) = withheld(phase) {
+            self.sub_item(&text);
+        }
         if !has_reason {
             self.sub_item("contradicted; the record does not hold the check that says so");
         }
@@ -261,7 +266,8 @@ impl Page {
         // What was said in full, and of which phase: a target that is doubtful is so in all of them.
         let mut told: Vec<(String, &str)> = Vec::new();
         for phase in &record.phases {
-            let suspect: Vec<&Check> = phase.checks.iter().filter(|c| c.outcome == CheckOutcome::Suspect).collect();
+            let doubts = |c: &&Check| c.outcome == CheckOutcome::Suspect || c.is_accepted;
+            let suspect: Vec<&Check> = phase.checks.iter().filter(doubts).collect();
             let outcome = outcome_sentence(&phase.outcome);
             if suspect.is_empty() && outcome.is_none() && phase.verdict != Verdict::Suspect {
                 continue;
@@ -271,7 +277,8 @@ impl Page {
             }
             self.item(&format!("{} ({} {}):", phase.name, phase.verdict, phase.level));
             for check in &suspect {
-                let text = format!("{}: {}", check.name, check_sentence(check));
+                let accepted = if check.is_accepted { " (contradicts; accepted by --accept)" } else { "" };
+                let text = format!("{}{accepted}: {}", check.name, check_sentence(check));
                 match told.iter().find(|t| t.0 == text) {
                     Some((_, phase)) => self.sub_item(&format!("{}: as said of {phase}", check.name)),
                     None => {
@@ -285,6 +292,17 @@ impl Page {
             } else if suspect.is_empty() {
                 self.sub_item("the record does not hold the check that says so");
             }
+        }
+    }
+
+    /// How phases came to a steady state.
+    fn steady_states(&mut self, record: &RunRecord) {
+        let sentences = steady_states(record);
+        if !sentences.is_empty() {
+            self.heading("Steady state");
+        }
+        for sentence in sentences {
+            self.item(&sentence);
         }
     }
 
@@ -366,9 +384,12 @@ struct Cells {
 impl Cells {
     fn of(row: &Row, record: &RunRecord, scale: Scale) -> Self {
         let phase = &record.phases[row.phase_index];
-        let number = |value: Option<f64>| value.map_or_else(String::new, figure);
+        // A mark in each column: an empty one would look like a figure that there is not.
+        let absent = || if row.is_withheld { "x".to_owned() } else { String::new() };
+        let number = |value: Option<f64>| value.map_or_else(absent, figure);
         let [p50, p99, p999] = row.quantiles.map(|q| match q {
             Some(q) => scale.show(q.value_ns),
+            None if row.is_withheld => "x".to_owned(),
             None => "–".to_owned(),
         });
         let clipped = row.histogram(record).is_some_and(|h: &Histogram| h.overflow_count() > 0);
@@ -383,7 +404,7 @@ impl Cells {
                 p50,
                 p99,
                 p999,
-                row.latency_ns_max.map_or_else(String::new, |ns| scale.show(ns)),
+                row.latency_ns_max.map_or_else(absent, |ns| scale.show(ns)),
                 number(row.cpu_ns_per_io.map(|ns| ns / 1e3)),
             ],
             verdict: {

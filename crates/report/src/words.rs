@@ -3,8 +3,8 @@
 use crate::summary::{QUANTILES, Row, end_flush_of, manner_of, plan_of, shape_of};
 use crate::text::{NOT_KNOWN, counted, figure};
 use trueio_model::{
-    Check, CheckOutcome, DirectSupport, DiskFacts, Environment, EvidenceLevel, Fact, Outcome, RunRecord, TargetFacts,
-    TargetKind, units,
+    Check, CheckOutcome, DirectSupport, DiskFacts, Environment, EvidenceLevel, Fact, Outcome, PhaseRecord, RunRecord,
+    TargetFacts, TargetKind, Verdict, units,
 };
 use trueio_stats::minimum_count;
 
@@ -119,7 +119,7 @@ pub(crate) fn footnotes(record: &RunRecord, rows: &[Row]) -> Vec<String> {
     let missing: Vec<String> = QUANTILES
         .iter()
         .enumerate()
-        .filter(|(i, _)| rows.iter().any(|r| r.quantiles[*i].is_none()))
+        .filter(|(i, _)| rows.iter().any(|r| r.quantiles[*i].is_none() && !r.is_withheld))
         .filter_map(|(_, &q)| Some(format!("{} {}", percentile_name(q), units::format_count(minimum_count(q)?))))
         .collect();
     if !missing.is_empty() {
@@ -133,6 +133,7 @@ pub(crate) fn footnotes(record: &RunRecord, rows: &[Row]) -> Vec<String> {
         .phases
         .iter()
         .enumerate()
+        .filter(|(_, phase)| phase.verdict != Verdict::Contradicted)
         .flat_map(|(index, phase)| phase.jobs.iter().map(move |job| (index, job)))
         .filter_map(|(index, job)| {
             let max_ns = end_flush_of(record, index, job)?.latency.total.max_ns()?;
@@ -143,6 +144,49 @@ pub(crate) fn footnotes(record: &RunRecord, rows: &[Row]) -> Vec<String> {
         notes.push(format!("The fsync at the end, inside the measured time, took: {}.", flushes.join(", ")));
     }
     notes
+}
+
+/// What to do about figures that are withheld; `None` if none are, or if the record does not hold
+/// the check that contradicts them.
+pub(crate) fn withheld(phase: &PhaseRecord) -> Option<String> {
+    let contradicts = |c: &&Check| c.outcome == CheckOutcome::Contradicted && !c.is_accepted;
+    let names: Vec<String> = phase.checks.iter().filter(contradicts).map(|c| format!("--accept {}", c.name)).collect();
+    (phase.verdict == Verdict::Contradicted && !names.is_empty()).then(|| {
+        format!(
+            "x: the figures are withheld. What was counted is in the record (--json); {} lets them stand.",
+            names.join(" ")
+        )
+    })
+}
+
+/// How phases came to a steady state, a sentence each.
+pub(crate) fn steady_states(record: &RunRecord) -> Vec<String> {
+    let told = record.phases.iter().filter_map(|phase| Some((phase, phase.steady_state.as_ref()?)));
+    told.map(|(phase, state)| {
+        let spent_ns = state.rounds.iter().map(|round| round.elapsed_ns).sum();
+        let (count, spent) = (state.rounds.len(), units::format_duration_ns(spent_ns));
+        let percent = |value: Option<f64>| value.map_or_else(|| NOT_KNOWN.to_owned(), |v| format!("{v:.1} %"));
+        let variables: Vec<String> = state
+            .variables
+            .iter()
+            .map(|v| {
+                let drift = v.excursion_percent.map_or_else(|| NOT_KNOWN.to_owned(), |e| format!("{e:+.1} %"));
+                format!("{} range {}, drift {drift}", v.name.replace('_', " "), percent(v.range_percent))
+            })
+            .collect();
+        let how = if state.is_attained { "attained after" } else { "NOT attained in" };
+        let rule = format!(
+            "SNIA rule: over {} rounds a range of {:.0} % and a drift of {:.0} % at most",
+            state.window_rounds, state.range_percent_max, state.excursion_percent_max
+        );
+        let last =
+            if variables.is_empty() { String::new() } else { format!("; in the last ones: {}", variables.join("; ")) };
+        format!(
+            "{}: {how} {count} rounds, {spent}{last} ({rule}). The figures above were measured afterwards.",
+            phase.name
+        )
+    })
+    .collect()
 }
 
 /// What the levels beside the verdicts mean, those that occur; `None` without a phase.

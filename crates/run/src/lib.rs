@@ -16,6 +16,7 @@ mod identity;
 mod interrupt;
 mod merge;
 mod phase;
+mod settle;
 
 pub use files::FileError;
 pub use interrupt::{signal_received, watch_signals};
@@ -27,8 +28,8 @@ use std::time::Instant;
 use trueio_device::System;
 use trueio_engine::{choose_clock, measure_ruler};
 use trueio_model::{
-    CpuTime, Fact, JobSpec, Outcome, PhaseRecord, Plan, Prepare, RECORD_FORMAT, RECORD_VERSION, RunRecord, TargetFacts,
-    TargetKind, ToolFacts,
+    CpuTime, Fact, JobSpec, Outcome, PhaseRecord, Plan, Prepare, RECORD_FORMAT, RECORD_VERSION, RunRecord, SteadyState,
+    TargetFacts, TargetKind, ToolFacts,
 };
 
 /// What is to be run, and what shall stand in the record beside the figures.
@@ -56,7 +57,15 @@ pub trait Observer {
     fn phase_begins(&mut self, index: usize, count: usize, name: &str) {
         let _ = (index, count, name);
     }
-    /// The phase goes on.
+    /// A round begins, counted from 0, on the way to a steady state; `so_far` tells of those before.
+    fn settling(&mut self, round: u32, rounds_max: u32, so_far: &SteadyState) {
+        let _ = (round, rounds_max, so_far);
+    }
+    /// The rounds are over; the measured part begins.
+    fn settled(&mut self, state: &SteadyState) {
+        let _ = state;
+    }
+    /// The phase goes on, or a round of it.
     fn progress(&mut self, tick: &Tick) {
         let _ = tick;
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use trueio_device::System;
 use trueio_engine::{AnyClock, Progress, Start, TargetFile, WorkerContext, WorkerReport, run_worker};
 use trueio_evidence::{Observation, PhaseFacts, Watch, judge};
-use trueio_model::{CpuTime, FilePlan, JobPlan, Outcome, PhaseRecord, Prepare, RunRecord, TargetFacts};
+use trueio_model::{CpuTime, FilePlan, JobPlan, OpKind, OpMix, Outcome, PhaseRecord, Prepare, RunRecord, TargetFacts};
 
 /// How often progress is told.
 const TICK: Duration = Duration::from_millis(200);
@@ -28,7 +28,7 @@ pub(crate) struct Setting<'a> {
 }
 
 /// What was counted around the measured part.
-struct Counted {
+pub(crate) struct Counted {
     begin_ns: u64,
     elapsed: Duration,
     cpu: CpuTime,
@@ -59,24 +59,43 @@ impl Setting<'_> {
         }
         let mut watch = self.has_evidence.then(|| {
             let mut watch = Watch::new(self.system, &record.targets, &self.doors(jobs));
+            let reads = |job: &JobPlan| !matches!(job.pattern.mix, OpMix::Only(OpKind::Write | OpKind::Trim));
+            if jobs.iter().any(|job| job.engine.touches_files() && reads(job)) {
+                watch.sample_content();
+            }
             let touches_disks = jobs.iter().any(|job| job.engine.touches_files());
             watch.baseline(Duration::from_nanos(if touches_disks { idle_baseline_ns } else { 0 }));
             watch
         });
-        let (reports, counted) = self.measure(jobs, &opened, watch.as_mut(), observer);
+        // Jobs of a phase all say the same; the plan made sure.
+        let settled = match jobs.first().and_then(|job| job.steady_state) {
+            Some(plan) => {
+                let settled = self.settle(jobs, &opened, plan, observer);
+                observer.settled(&settled.0);
+                Some(settled)
+            }
+            None => None,
+        };
+        let (steady_state, settled) = settled.unzip();
+        let (reports, counted) = match settled {
+            None | Some(Outcome::Complete) => self.measure(jobs, &opened, watch.as_mut(), observer),
+            // What cannot be repeated cannot be measured.
+            Some(_) => (jobs.iter().map(|_| Vec::new()).collect(), self.nothing_counted()),
+        };
         let mut phase = PhaseRecord {
             name,
             begin_ns: counted.begin_ns,
             elapsed_ns: counted.elapsed.as_nanos() as u64,
             cpu: counted.cpu,
             worker_cpu: CpuTime::default(),
+            steady_state,
             jobs: Vec::new(),
             devices: Vec::new(),
             residency: Vec::new(),
             verdict: trueio_model::Verdict::Supported,
             level: trueio_model::EvidenceLevel::E0,
             checks: Vec::new(),
-            outcome: Outcome::Complete,
+            outcome: settled.unwrap_or(Outcome::Complete),
         };
         for ((job, reports), (_, notes)) in jobs.iter().zip(reports).zip(opened) {
             let (mut job_record, cpu, fatal, was_stopped) = merge(job, reports, notes);
@@ -99,6 +118,9 @@ impl Setting<'_> {
         for map in &mut observation.maps {
             map.path = self.name_of(jobs, &map.path);
         }
+        for sample in &mut observation.samples {
+            sample.path = self.name_of(jobs, &sample.path);
+        }
         let targets: Vec<TargetFacts> = record.targets.clone();
         let facts = PhaseFacts {
             targets: &targets,
@@ -110,6 +132,8 @@ impl Setting<'_> {
             worker_cpu: phase.worker_cpu,
             ruler: Some(&record.ruler),
             environment: Some(&record.environment),
+            steady_state: phase.steady_state.as_ref(),
+            accepted_checks: &record.plan.accepted_checks,
         };
         let (verdict, level, checks) = judge(&facts);
         phase.verdict = verdict;
@@ -118,6 +142,12 @@ impl Setting<'_> {
         phase.devices = observation.devices;
         phase.residency = observation.residency;
         Ok(phase)
+    }
+
+    /// For a phase that was not measured.
+    fn nothing_counted(&self) -> Counted {
+        let begin_ns = self.began.elapsed().as_nanos() as u64;
+        Counted { begin_ns, elapsed: Duration::ZERO, cpu: CpuTime::default(), observation: None }
     }
 
     /// The phase's files with the paths through which they can be opened.
@@ -143,7 +173,7 @@ impl Setting<'_> {
     }
 
     /// Runs the workers; counts just before the measured part and just after it.
-    fn measure(
+    pub(crate) fn measure(
         &self,
         jobs: &[JobPlan],
         opened: &[(Vec<TargetFile>, Vec<String>)],
@@ -199,13 +229,18 @@ impl Setting<'_> {
                 watch.before();
             }
             let begin_ns = self.began.elapsed().as_nanos() as u64;
+            let mark = self.clock.mark();
             let begin = Instant::now();
             let cpu_before = process_cpu();
             start.open();
             self.follow(jobs, workers, &start, &progress, begin, observer);
             let cpu_after = process_cpu();
             let elapsed = begin.elapsed();
-            let observation = watch.as_mut().map(|watch| watch.after());
+            let mut observation = watch.as_mut().map(|watch| watch.after());
+            if let Some(observation) = &mut observation {
+                let marks = mark.zip(self.clock.mark());
+                observation.clock_drift = marks.and_then(|(from, to)| self.clock.drift(from, to));
+            }
             start.release();
             let reports = threads.into_iter().map(|of_job| of_job.into_iter().map(collect_report).collect()).collect();
             let cpu = CpuTime {
@@ -270,7 +305,7 @@ fn collect_report(thread: std::io::Result<std::thread::ScopedJoinHandle<'_, Opti
 }
 
 /// The sentence about a job's first failed I/O or block that differed; any is an error of the run.
-fn io_failure(record: &trueio_model::JobRecord) -> Option<String> {
+pub(crate) fn io_failure(record: &trueio_model::JobRecord) -> Option<String> {
     if let Some(failure) = record.failures.first() {
         let times = if failure.count > 1 { format!(" ({} times)", failure.count) } else { String::new() };
         return Some(format!(

@@ -111,6 +111,8 @@ fn attempt(stage: &Stage, directory: &Path) -> Result<Row, String> {
         worker_cpu: CpuTime::default(),
         ruler: None,
         environment: Some(&environment),
+        steady_state: None,
+        accepted_checks: &[],
     };
     let (_, _, checks) = judge(&facts);
     let said = checks

@@ -28,6 +28,7 @@ fn plan(blocks: u64, offset: u64, mix: OpMix, order: Order, sizes: BlockSizes) -
         file_selection: FileSelection::RoundRobin,
         pattern: Pattern { mix, order, read_sizes: sizes.clone(), write_sizes: sizes.clone(), trim_sizes: sizes },
         queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0 },
+        steady_state: None,
         limits: Limits {
             io_bytes: blocks * UNIT,
             loops: 1,

@@ -68,6 +68,7 @@ impl Job {
                 trim_sizes: BlockSizes::Fixed(4 * KIB),
             },
             queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0 },
+            steady_state: None,
             limits: Limits {
                 io_bytes: MIB,
                 loops: 1,

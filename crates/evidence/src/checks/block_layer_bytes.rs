@@ -21,8 +21,8 @@
 //! times to synced appends; btrfs up to 36 times (measured on Linux 6.18).
 
 use crate::facts::{Counted, PhaseFacts, Way, Work, finding, not_applicable, not_seen};
-use trueio_model::units::format_bytes;
-use trueio_model::{Check, CheckOutcome, OpKind, Order, Prepare};
+use trueio_model::units::{format_bytes, format_count};
+use trueio_model::{Check, CheckOutcome, OpKind, OpMix, Order, Prepare};
 
 pub(crate) const NAME: &str = "block_layer_bytes";
 
@@ -58,7 +58,28 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let expected: Vec<String> =
         parts.iter().map(|(claimed, _, verb, _)| format!("{} {verb}", format_bytes(*claimed))).collect();
     let found: Vec<String> = parts.iter().map(|(claimed, _, verb, counted)| words(*claimed, verb, *counted)).collect();
-    finding(NAME, outcome, facts.counter_files(), expected.join(", "), found.join(", "), sentences.join(" "))
+    let expected = format!("{} in {} I/Os", expected.join(", "), format_count(io_count(&works)));
+    let found =
+        format!("{} in {} requests{}", found.join(", "), format_count(request_count(facts)), discards(facts, &works));
+    finding(NAME, outcome, facts.counter_files(), expected, found, sentences.join(" "))
+}
+
+/// Reads and writes that the jobs made.
+fn io_count(works: &[Work<'_>]) -> u64 {
+    works.iter().map(|work| work.count(OpKind::Read) + work.count(OpKind::Write)).sum()
+}
+
+/// Requests that the disks counted: fewer than I/Os where they were merged or cached, more where
+/// they were split or flushed.
+fn request_count(facts: &PhaseFacts<'_>) -> u64 {
+    facts.devices().iter().map(|delta| delta.measured.read_count + delta.measured.write_count).sum()
+}
+
+/// What was discarded though no job trims: a filesystem mounted with `discard` gives back blocks.
+fn discards(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> String {
+    let bytes: u64 = facts.devices().iter().map(|delta| delta.measured.discard_bytes).sum();
+    let trims = works.iter().any(|work| work.job.pattern.mix == OpMix::Only(OpKind::Trim));
+    if bytes == 0 || trims { String::new() } else { format!(", {} discarded unasked", format_bytes(bytes)) }
 }
 
 fn severity(outcome: CheckOutcome) -> u8 {

@@ -9,7 +9,8 @@
 //! other thread.
 //!
 //! Thresholds: clock step, or two readings' cost, above 10 % of the median latency; workers' CPU
-//! above 90 % of the cores they can have; stolen time above 5 %. Suspect. Polling jobs (SQPOLL,
+//! above 90 % of the cores they can have; stolen time above 5 %; everything stalled for memory in more
+//! than 5 % of the time; the clock of the latencies more than 0.1 % off the kernel's. Suspect. Polling jobs (SQPOLL,
 //! IOPOLL) and the engine `null` use a whole core by design, mapped and cached I/O is CPU work.
 
 use crate::checks::pace::quantile;
@@ -22,6 +23,8 @@ pub(crate) const NAME: &str = "clock_and_cpu";
 const CLOCK_SHARE_MAX: f64 = 0.10;
 const CPU_SHARE_MAX: f64 = 0.90;
 const STEAL_SHARE_MAX: f64 = 0.05;
+const MEMORY_PRESSURE_MAX: f64 = 0.05;
+const CLOCK_DRIFT_MAX: f64 = 1e-3;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if facts.jobs.iter().all(|job| job.engine == EngineKind::Simulated) {
@@ -40,19 +43,34 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if let Some(steal) = facts.observation.steal_share {
         found.push(format!("stolen {:.1} %", steal * 100.0));
     }
+    for (what, share) in [
+        ("waiting for a processor", facts.observation.cpu_pressure_share),
+        ("stalled for memory", facts.observation.memory_pressure_share),
+    ] {
+        if let Some(share) = share {
+            found.push(format!("{what} {:.1} % of the time", share * 100.0));
+        }
+    }
+    if let Some(drift) = facts.observation.clock_drift {
+        found.push(format!("clock {:+.0} ppm off the kernel's", drift * 1e6));
+    }
     if let Some(load) = facts.environment.and_then(|environment| environment.load_average.value) {
         found.push(format!("load {:.2} when the run began", load[0]));
     }
-    let doubts: Vec<String> = [clock_doubt(facts), cpu.and_then(|cpu| cpu_doubt(facts, cpu)), steal_doubt(facts)]
-        .into_iter()
-        .flatten()
-        .collect();
+    let doubts = [
+        clock_doubt(facts),
+        drift_doubt(facts),
+        cpu.and_then(|cpu| cpu_doubt(facts, cpu)),
+        steal_doubt(facts),
+        memory_doubt(facts),
+    ];
+    let doubts: Vec<String> = doubts.into_iter().flatten().collect();
     let (outcome, sentence) = if doubts.is_empty() {
         (CheckOutcome::Passed, "The clock was fine enough, and the workers had CPU to spare.".to_owned())
     } else {
         (CheckOutcome::Suspect, doubts.join(" "))
     };
-    finding(NAME, outcome, "the ruler, getrusage, /proc/stat", "", found.join(", "), sentence)
+    finding(NAME, outcome, "the ruler, getrusage, /proc/stat, /proc/pressure", "", found.join(", "), sentence)
 }
 
 fn clock_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
@@ -111,4 +129,20 @@ fn steal_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
     let steal = facts.observation.steal_share?;
     (steal > STEAL_SHARE_MAX)
         .then(|| format!("The hypervisor took {:.0} % of the processors' time for others.", steal * 100.0))
+}
+
+fn memory_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
+    let share = facts.observation.memory_pressure_share?;
+    (share > MEMORY_PRESSURE_MAX)
+        .then(|| format!("Memory was short: in {:.0} % of the time everything waited for it.", share * 100.0))
+}
+
+fn drift_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
+    let drift = facts.observation.clock_drift?;
+    (drift.abs() > CLOCK_DRIFT_MAX).then(|| {
+        format!(
+            "The clock of the latencies ran {:+.2} % off the kernel's: it changed its rate meanwhile.",
+            drift * 100.0
+        )
+    })
 }

@@ -41,11 +41,17 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     };
     for delta in &devices {
         if let Some((found, sentence)) = busy_before(delta).or_else(|| other_way(facts, delta)) {
-            return report(CheckOutcome::Suspect, found, sentence);
+            return report(CheckOutcome::Suspect, found, format!("{sentence}{}", suspects(facts)));
         }
     }
     let found: Vec<String> = devices.iter().map(|delta| format!("{} idle: {}", delta.disk, activity(delta))).collect();
     report(CheckOutcome::Passed, found.join(", "), "Nobody else used the disk to speak of.".to_owned())
+}
+
+/// Who it may have been.
+fn suspects(facts: &PhaseFacts<'_>) -> String {
+    let background = &facts.observation.background;
+    if background.is_empty() { String::new() } else { format!(" Seen on this machine: {}.", background.join("; ")) }
 }
 
 fn requests(counters: &DeviceCounters) -> u64 {

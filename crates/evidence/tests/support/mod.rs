@@ -16,8 +16,8 @@ use trueio_model::{
     BlockSizes, Check, CheckOutcome, Content, ContentKind, CpuTime, DeviceCounters, DeviceDelta, DirectFacts,
     DirectPolicy, DirectSupport, DiskFacts, DiskLimits, Distribution, EngineKind, Environment, EvidenceLevel, Fact,
     FilePlan, FileSelection, FilesystemFacts, Flush, Histogram, IoFailure, JobPlan, JobRecord, LatencySet, Layer,
-    Limits, OpKind, OpMix, OpRecord, Order, Pattern, Prepare, Queue, Residency, Ruler, SyncMode, TargetFacts,
-    TargetKind, UringOptions, Verdict, WriteFlags,
+    Limits, OpKind, OpMix, OpRecord, Order, Pattern, Prepare, Queue, Residency, Ruler, SteadyState, SyncMode,
+    TargetFacts, TargetKind, UringOptions, Verdict, WriteFlags,
 };
 
 pub const MIB: u64 = 1 << 20;
@@ -57,6 +57,7 @@ pub fn job(path: &str, mix: OpMix, size_bytes: u64) -> JobPlan {
             trim_sizes: BlockSizes::Fixed(4096),
         },
         queue: Queue { depth: 1, submit_batch: None, complete_min: 1, complete_max: 0 },
+        steady_state: None,
         limits: Limits {
             io_bytes: size_bytes,
             loops: 1,
@@ -232,6 +233,8 @@ pub struct Phase {
     pub cpu: CpuTime,
     pub worker_cpu: CpuTime,
     pub environment: Environment,
+    pub steady_state: Option<SteadyState>,
+    pub accepted_checks: Vec<String>,
     pub elapsed_ns: u64,
 }
 
@@ -300,6 +303,8 @@ impl Phase {
             worker_cpu: cpu,
             environment,
             elapsed_ns: SECOND_NS,
+            steady_state: None,
+            accepted_checks: Vec::new(),
         }
     }
 
@@ -315,6 +320,8 @@ impl Phase {
             worker_cpu: self.worker_cpu,
             ruler: Some(&ruler),
             environment: Some(&self.environment),
+            steady_state: self.steady_state.as_ref(),
+            accepted_checks: &self.accepted_checks,
         };
         let (verdict, level, checks) = judge(&facts);
         Judgement { verdict, level, checks }
@@ -477,6 +484,9 @@ pub fn stage(job: JobPlan, io: impl FnOnce(&mut Calls)) -> Judgement {
         .map(|file| target_facts(&system, Path::new(&file.path)).expect("facts of the staged file"))
         .collect();
     let mut watch = Watch::new(&system, &targets, &job.files);
+    if job.pattern.mix != OpMix::Only(OpKind::Write) {
+        watch.sample_content();
+    }
     watch.baseline(Duration::from_millis(150));
     let mut calls = Calls::default();
     watch.before();
@@ -500,6 +510,8 @@ pub fn stage(job: JobPlan, io: impl FnOnce(&mut Calls)) -> Judgement {
         worker_cpu: cpu,
         environment: environment(&system),
         elapsed_ns,
+        steady_state: None,
+        accepted_checks: Vec::new(),
     };
     phase.judge()
 }

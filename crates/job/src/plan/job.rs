@@ -7,8 +7,8 @@ use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, write_bytes};
 use trueio_model::{
     Arrivals, BlockSizes, Checksum, Content, ContentKind, DirectPolicy, DirectSupport, Distribution, EngineKind,
-    FileSelection, Flush, JobPlan, Limits, OpKind, OpMix, Order, Pace, Pattern, Queue, SyncMode, TargetFacts,
-    TargetKind, Think, UringOptions, Verify, WriteFlags,
+    FileSelection, Flush, JobPlan, Limits, OpKind, OpMix, Order, Pace, Pattern, Prepare, Queue, SteadyPlan, SyncMode,
+    TargetFacts, TargetKind, Think, UringOptions, Verify, WriteFlags,
 };
 
 /// The least alignment of buffers: a page, so that every engine and device is content.
@@ -129,6 +129,7 @@ pub(super) fn plan_job(
         }
         _ => None,
     };
+    let steady_state = plan_steady_state(planner, values, &files, verify)?;
     let [read_sizes, write_sizes, trim_sizes] = sizes;
     let nice = values.integer("nice").map(|nice| i32::try_from(nice).expect("the row's bounds keep it small"));
     Ok(JobPlan {
@@ -141,6 +142,7 @@ pub(super) fn plan_job(
         pattern: Pattern { mix: ops.mix, order, read_sizes, write_sizes, trim_sizes },
         queue,
         limits,
+        steady_state,
         direct,
         sync,
         write_flags,
@@ -667,6 +669,48 @@ fn plan_limits(values: &mut Values, region_bytes: u64, block_bytes_max: u64) -> 
         ramp_ns: values.duration_ns("ramp_time").unwrap_or(0),
         start_delay_ns: values.duration_ns("startdelay").unwrap_or(0),
     })
+}
+
+/// Rounds repeat a job, so it must be one that can be repeated on the same bytes.
+fn plan_steady_state(
+    planner: &mut Planner,
+    values: &Values,
+    files: &[JobFile],
+    verify: Option<Verify>,
+) -> Result<Option<SteadyPlan>, Refusal> {
+    if !values.bool("steady_state") {
+        let because = "`steady_state` is not asked for";
+        note_unused(planner, values, &["steady_state_round", "steady_state_rounds"], because);
+        return Ok(None);
+    }
+    let refuse = |reason: &str, hint| {
+        let rule = Rule::SteadyState { reason: reason.to_owned(), hint };
+        Err(values.refuse("steady_state", rule))
+    };
+    if verify.is_some() {
+        return refuse(
+            "the rounds write again what would be compared afterwards",
+            "leave out `verify`, or compare in a job of its own",
+        );
+    }
+    if files.iter().any(|file| file.plan.prepare == Prepare::CreateEmpty) {
+        return refuse(
+            "the job extends an empty file, and after the first round it would overwrite it",
+            "let the file be filled first: `overwrite = true`",
+        );
+    }
+    if files.iter().any(|file| file.plan.prepare == Prepare::CreateAllocated) {
+        let sentence = "the file is only allocated: the rounds of `steady_state` write it, and what is measured then \
+                        overwrites; `overwrite = true` says so from the beginning";
+        planner.note(&values.job, sentence);
+    }
+    let round_ns = values.duration_ns("steady_state_round").unwrap_or(0);
+    if round_ns < 100_000_000 {
+        let reason = "a round shorter than 100 ms says little of a device".to_owned();
+        let option = "steady_state_round";
+        return Err(values.refuse(option, Rule::BadValue { option, reason }));
+    }
+    Ok(Some(SteadyPlan { round_ns, rounds_max: values.small("steady_state_rounds").unwrap_or(25) }))
 }
 
 fn plan_verify(

@@ -1,0 +1,58 @@
+//! Whether the disk or the processors were too hot to keep their speed.
+//!
+//! Reads the temperatures that the disks report beside the limits that they name, before and after
+//! the phase, and how often processors were throttled for heat meanwhile.
+//!
+//! Cannot see: virtual disks and most USB bridges, which report nothing; drives that throttle below
+//! the limit they name. `steadiness` sees what throttling does to the figures.
+//!
+//! Threshold: a disk at or above its own limit at the end, or one throttling of a processor.
+//! Suspect.
+
+use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
+use trueio_model::{Check, CheckOutcome};
+
+pub(crate) const NAME: &str = "heat";
+
+const WITNESS: &str = "hwmon, thermal_throttle";
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    if !facts.jobs.iter().any(|job| job.engine.touches_files()) {
+        return not_applicable(NAME, facts.why_no_calls());
+    }
+    let disks = facts.disks();
+    let heats = facts.observation.heats.iter().filter(|heat| disks.iter().any(|disk| disk.name == heat.disk));
+    let heats: Vec<_> = heats.collect();
+    let throttled = facts.observation.throttle_count;
+    if heats.is_empty() && throttled.is_none() {
+        return not_seen(NAME, WITNESS, "Neither the disks nor the processors report heat here.");
+    }
+    let degrees = |millidegrees: i64| format!("{:.0} °C", millidegrees as f64 / 1e3);
+    let mut found: Vec<String> = heats
+        .iter()
+        .map(|heat| {
+            let limit = heat.limit_millidegrees.map_or_else(String::new, |limit| format!(", limit {}", degrees(limit)));
+            let (before, after) = (degrees(heat.before_millidegrees), degrees(heat.after_millidegrees));
+            format!("{} {before}, then {after}{limit}", heat.disk)
+        })
+        .collect();
+    if let Some(count) = throttled {
+        found.push(format!("processors throttled {count} times"));
+    }
+    let mut doubts: Vec<String> = heats
+        .iter()
+        .filter(|heat| heat.limit_millidegrees.is_some_and(|limit| heat.after_millidegrees >= limit))
+        .map(|heat| {
+            format!("{} is above the temperature that it names as its limit, and may have slowed down.", heat.disk)
+        })
+        .collect();
+    if throttled.is_some_and(|count| count > 0) {
+        doubts.push("The processors were throttled for heat.".to_owned());
+    }
+    let (outcome, sentence) = if doubts.is_empty() {
+        (CheckOutcome::Passed, "Nothing that reports heat was too hot.".to_owned())
+    } else {
+        (CheckOutcome::Suspect, doubts.join(" "))
+    };
+    finding(NAME, outcome, WITNESS, "below the limits", found.join("; "), sentence)
+}

@@ -1,0 +1,44 @@
+//! Whether what is read holds anything but zeros.
+//!
+//! Looks at up to 32 blocks of 4 KiB of each file or device that the phase reads, read with direct
+//! I/O before it. Blocks that were never written (thin-provisioned volumes, trimmed SSDs, fresh disk
+//! images) read as zeros, and often no medium is asked for them.
+//!
+//! Cannot see: whether zeros were really written. Files with holes are the business of `holes`.
+//!
+//! Threshold: at least half of the blocks that were looked at. Suspect.
+
+use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
+use trueio_model::{Check, CheckOutcome};
+
+pub(crate) const NAME: &str = "zero_blocks";
+
+const WITNESS: &str = "a sample of the blocks, read before the phase";
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    if !facts.works().any(|work| work.job.engine.touches_files() && work.reads()) {
+        return not_applicable(NAME, "Nothing is read.");
+    }
+    let samples = &facts.observation.samples;
+    let worst = samples.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
+    let Some(worst) = worst else {
+        return not_seen(NAME, WITNESS, "No block could be looked at: direct I/O cannot be had here.");
+    };
+    let found = format!("{} of {} blocks", worst.zero_count, worst.block_count);
+    let (outcome, sentence) = if share(worst) >= 0.5 {
+        let sentence = format!(
+            "{:.0} % of the blocks that were looked at in `{}` hold zeros only: if they were never written, the device \
+             may answer without asking its medium. Write them first.",
+            share(worst) * 100.0,
+            worst.path
+        );
+        (CheckOutcome::Suspect, sentence)
+    } else {
+        (CheckOutcome::Passed, "What is read was written before.".to_owned())
+    };
+    finding(NAME, outcome, WITNESS, "blocks that were written", found, sentence)
+}
+
+fn share(sample: &crate::sample::ContentSample) -> f64 {
+    sample.zero_count as f64 / sample.block_count.max(1) as f64
+}
