@@ -27,6 +27,7 @@ mod stack;
 mod system;
 mod target;
 pub mod usb;
+mod uuid;
 
 pub use background::background_work;
 pub use counters::{counters, parse_counters};

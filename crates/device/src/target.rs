@@ -5,6 +5,7 @@ use crate::identity::PathIdentity;
 use crate::mounts::{Mount, mount_of, mounts};
 use crate::stack::Stack;
 use crate::system::System;
+use crate::uuid::filesystem_uuid;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::path::Path;
@@ -100,6 +101,7 @@ fn filesystem_facts(system: &System, identity: &PathIdentity, mount: &Mount) -> 
         size_bytes,
         available_bytes,
         block_bytes,
+        uuid: filesystem_uuid(system, identity, mount),
     }
 }
 

@@ -105,7 +105,11 @@ fn a_subvolume_is_followed_through_btrfs_and_encryption_to_the_nvme_disk() {
     let disk = &facts.disks[0];
     assert_eq!(disk.model.value.as_deref(), Some("Samsung SSD 980 PRO 1TB"));
     assert_eq!(disk.serial.value.as_deref(), Some("S5GXNX0R000000"));
+    assert_eq!(disk.wwid.value.as_deref(), Some("eui.0025385b11b2f3a1"));
     assert_eq!((disk.transport.value.as_deref(), disk.has_fua.value), (Some("nvme"), Some(true)));
+    let uuid = &facts.filesystem.as_ref().expect("a filesystem").uuid;
+    assert_eq!(uuid.value.as_deref(), Some("11111111-2222-3333-4444-555555555555"));
+    assert_eq!(uuid.source, "/sys/fs/btrfs/11111111-2222-3333-4444-555555555555");
     assert_eq!(counters(&machine.system, "nvme0n1").expect("counters").flush_count, Some(7));
 }
 
@@ -134,6 +138,11 @@ fn a_mirror_leads_to_both_of_its_disks() {
     let usb = disk_facts(&machine.system, "sdc").expect("sdc");
     assert_eq!(usb.model.value.as_deref(), Some("Samsung Portable SSD T7"));
     assert_eq!(usb.transport.value.as_deref(), Some("usb"));
+    let wwids: Vec<_> = facts.disks.iter().map(|disk| disk.wwid.value.as_deref()).collect();
+    assert_eq!(wwids, [Some("naa.50014ee20e0d1c2b"), Some("naa.50014ee2b1c2d3f5")]);
+    let uuid = &facts.filesystem.as_ref().expect("a filesystem").uuid;
+    assert_eq!(uuid.value.as_deref(), Some("0b7fbb1e-3d2c-4b1a-9f08-a7c6e5d4f3b2"));
+    assert!(uuid.source.starts_with("/dev/disk/by-uuid/"), "{}", uuid.source);
 }
 
 /// The words of a layer: `name = value`, what is not known left out.

@@ -32,6 +32,7 @@ fn facts(path: &str, kind: TargetKind, size: Option<u64>) -> TargetFacts {
             size_bytes: Fact::known(100 << 30, "statvfs"),
             available_bytes: Fact::known(10 << 30, "statvfs"),
             block_bytes: Fact::known(4096, "statvfs"),
+            uuid: Fact::unknown("not asked"),
         }),
         stack: Vec::new(),
         disks: Vec::new(),

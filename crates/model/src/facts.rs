@@ -53,6 +53,9 @@ pub struct FilesystemFacts {
     pub available_bytes: Fact<u64>,
     /// Allocation block, in bytes.
     pub block_bytes: Fact<u64>,
+    /// The filesystem's UUID, as `blkid` would write it. On tmpfs it is drawn anew with every mount.
+    #[serde(default = "Fact::not_recorded")]
+    pub uuid: Fact<String>,
 }
 
 /// One layer between a file and a disk.

@@ -12,11 +12,13 @@ mod evidence;
 mod fact;
 mod facts;
 mod histogram;
+mod identity;
 mod origin;
 mod plan;
 mod record;
 mod spec;
 mod steady;
+mod time;
 pub mod units;
 mod usb;
 
@@ -27,6 +29,7 @@ pub use facts::{
     NamedFact, TargetFacts, TargetKind,
 };
 pub use histogram::{BUCKET_COUNT, Histogram, HistogramError, MAX_TRACKABLE_NS};
+pub use identity::{DeviceIdentity, IdentityKind, Sameness};
 pub use origin::{Origin, Sourced};
 pub use plan::{
     Arrivals, BlockSizes, Checksum, Content, ContentKind, DirectPolicy, Distribution, EngineKind, FilePlan,
@@ -39,6 +42,7 @@ pub use record::{
 };
 pub use spec::{JobSpec, SpecValue};
 pub use steady::{SteadyPlan, SteadyRound, SteadyState, SteadyVariable};
+pub use time::{format_utc, parse_utc};
 pub use usb::{
     UsbAlternate, UsbAnswer, UsbBlock, UsbDisk, UsbExplanation, UsbFacts, UsbInterface, UsbNode, UsbReport, UsbRule,
     UsbTransport, UsbTrouble, UsbWay,

@@ -59,6 +59,7 @@ pub(crate) fn target_tables(target: &TargetFacts) -> Vec<FactTable> {
         table.fact("filesystem size", &fs.size_bytes, bytes);
         table.fact("available", &fs.available_bytes, bytes);
         table.fact("allocation block", &fs.block_bytes, bytes);
+        table.fact("UUID", &fs.uuid, Clone::clone);
     }
     for layer in &target.stack {
         table.plain(&format!("layer {}: {}", layer.depth, layer.kind), &layer.name, &layer.source);

@@ -59,3 +59,4 @@ for filesystem in /sys/fs/btrfs/*-*; do
     [ -d "$filesystem/devices" ] || continue
     for device in "$filesystem/devices"/*; do link "$device"; done
 done
+for path in /dev/disk/by-uuid/*; do [ ! -L "$path" ] || link "$path"; done

@@ -135,6 +135,7 @@ pub fn target() -> TargetFacts {
             size_bytes: Fact::known(1 << 40, "statvfs"),
             available_bytes: Fact::known(1 << 39, "statvfs"),
             block_bytes: Fact::known(4096, "statvfs"),
+            uuid: Fact::unknown("made by hand"),
         }),
         stack: vec![layer("file", "/data/file", 0), layer("filesystem", "ext4 on /data", 1), layer("disk", "vda", 2)],
         disks: vec![disk("vda", "virtio")],
