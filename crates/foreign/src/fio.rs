@@ -1,0 +1,439 @@
+//! fio's JSON (`--output-format=json` or `json+`) of versions 3.x.
+//!
+//! Latencies are nanoseconds there; fio 2 gave microseconds under other names and is refused, and so
+//! is a version 4, which nobody has seen. fio writes more than JSON to the same place: banners and
+//! warnings before it, other formats after it, and with `--status-interval` several documents, each
+//! cumulative, of which the last is the result. What was skipped is said in [`FioRun::notes`].
+//!
+//! `json+` carries fio's histogram: the middle of each bucket and a count. It is rebuilt here as a
+//! [`Histogram`]; a value was within 1/128 of the bucket's middle, and is reported here within another
+//! 1/128. fio counts everything above 2^34 ns (17 s) in one bucket. Plain `json` carries only the
+//! percentiles that were asked for, and then there is no histogram.
+//!
+//! Cannot see: the device's identity, the kernel, whether the I/O reached the disk. fio's JSON does
+//! not hold them.
+//!
+//! Source: fio 3.42 `stat.c` (`show_thread_status_json`, `add_ddir_status_json`), and the JSON of
+//! real runs of fio 3.33 and 3.42 in `tests/fio`.
+
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+use trueio_model::Histogram;
+
+/// A run of fio.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FioRun {
+    /// `fio-3.42`.
+    pub version: String,
+    /// When fio wrote the result, in seconds since 1970-01-01 UTC; 0 if it does not say.
+    pub timestamp_unix_s: u64,
+    /// The global options, as fio lists them.
+    pub global_options: BTreeMap<String, String>,
+    /// The jobs, or groups with `group_reporting`, in fio's order.
+    pub jobs: Vec<FioJob>,
+    /// What was skipped while reading, a sentence each.
+    pub notes: Vec<String>,
+    /// The JSON text of the result, without what stood around it.
+    pub json: String,
+}
+
+/// A job of fio, or a group of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FioJob {
+    /// Its name; with `--client` the host stands before it.
+    pub name: String,
+    /// The error number it ended with; 0 if none, 84 after a failed verification.
+    pub error: i64,
+    /// Its own options, as fio lists them.
+    pub options: BTreeMap<String, String>,
+    /// CPU time of its processes, in nanoseconds, from fio's percentages; `None` if it does not say.
+    pub cpu_ns: Option<f64>,
+    /// Figures of each direction in which there was I/O.
+    pub ops: Vec<FioOp>,
+}
+
+/// What the I/O was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FioDirection {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Trims.
+    Trim,
+    /// All of them, not told apart (`unified_rw_reporting`).
+    Mixed,
+    /// Sync calls.
+    Sync,
+}
+
+impl fmt::Display for FioDirection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FioDirection::Read => "read",
+            FioDirection::Write => "write",
+            FioDirection::Trim => "trim",
+            FioDirection::Mixed => "mixed",
+            FioDirection::Sync => "sync",
+        })
+    }
+}
+
+/// Figures of one direction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FioOp {
+    /// Which.
+    pub direction: FioDirection,
+    /// How many completed.
+    pub io_count: u64,
+    /// Bytes; 0 for sync calls.
+    pub byte_count: u64,
+    /// How many transferred less than was asked.
+    pub short_count: u64,
+    /// How long, in nanoseconds; fio counts milliseconds. 0 for sync calls: fio does not say.
+    pub elapsed_ns: u64,
+    /// fio's own figure; `None` for sync calls.
+    pub bytes_per_s: Option<f64>,
+    /// fio's own figure; `None` for sync calls.
+    pub ios_per_s: Option<f64>,
+    /// The latencies that fio measured: slat, clat, lat, in this order.
+    pub latencies: Vec<FioLatency>,
+}
+
+/// Which latency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FioLatencyKind {
+    /// Handing the I/O to the kernel.
+    Submission,
+    /// From there to the completion.
+    Completion,
+    /// Both together.
+    Total,
+}
+
+impl fmt::Display for FioLatencyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FioLatencyKind::Submission => "slat",
+            FioLatencyKind::Completion => "clat",
+            FioLatencyKind::Total => "lat",
+        })
+    }
+}
+
+/// A latency as fio reports it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FioLatency {
+    /// Which.
+    pub kind: FioLatencyKind,
+    /// How many were measured.
+    pub count: u64,
+    /// The shortest, in nanoseconds.
+    pub min_ns: u64,
+    /// The longest, in nanoseconds.
+    pub max_ns: u64,
+    /// Their mean, in nanoseconds.
+    pub mean_ns: f64,
+    /// The percentiles that fio was asked for, smallest first: percent (99.9 for p99.9), nanoseconds.
+    pub percentiles: Vec<(f64, u64)>,
+    /// All of them, from the buckets of `json+`.
+    pub histogram: Option<Histogram>,
+}
+
+impl FioLatency {
+    /// The percentile, if fio gave exactly this one.
+    pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
+        self.percentiles.iter().find(|(p, _)| (p - percent).abs() < 1e-9).map(|(_, ns)| *ns)
+    }
+}
+
+impl FioOp {
+    /// The latency that fio gives percentiles of: lat if it was asked for those, otherwise clat.
+    pub fn headline(&self) -> Option<&FioLatency> {
+        let find = |kind| self.latencies.iter().find(|l| l.kind == kind && l.count > 0);
+        let total = find(FioLatencyKind::Total);
+        let completion = find(FioLatencyKind::Completion);
+        match (total, completion) {
+            (Some(total), _) if !total.percentiles.is_empty() => Some(total),
+            (_, Some(completion)) if !completion.percentiles.is_empty() => Some(completion),
+            (total, completion) => total.or(completion),
+        }
+    }
+}
+
+impl FioJob {
+    /// The value that held for this job: its own, or the global one.
+    pub fn option<'a>(&'a self, run: &'a FioRun, name: &str) -> Option<&'a str> {
+        self.options.get(name).or_else(|| run.global_options.get(name)).map(String::as_str)
+    }
+}
+
+/// Why a text is not a result of fio that can be read here.
+#[derive(Debug, thiserror::Error)]
+pub enum FioError {
+    /// No JSON in it.
+    #[error("there is no JSON in this text")]
+    NoJson,
+    /// It begins as JSON and is damaged.
+    #[error("this JSON is damaged, or was cut off")]
+    Damaged(#[source] serde_json::Error),
+    /// It is JSON of another kind.
+    #[error("this JSON is not a result of fio: it has no \"fio version\"")]
+    NotFio,
+    /// Another version.
+    #[error(
+        "this is a result of {found}; only fio 3.x is read: latencies of fio 2 have another unit, and later versions are not known here"
+    )]
+    Version {
+        /// What it calls itself.
+        found: String,
+    },
+    /// A field is missing, or is not what fio writes.
+    #[error("this result of fio has no valid `{path}`")]
+    Field {
+        /// Where: `jobs[0].read.total_ios`.
+        path: String,
+    },
+}
+
+/// Reads a result of fio 3.x.
+///
+/// # Errors
+/// [`FioError`] says what kind of text it is instead, or which field is not what fio writes.
+pub fn parse_fio(text: &str) -> Result<FioRun, FioError> {
+    let mut notes = Vec::new();
+    let document = last_document(text, &mut notes)?;
+    let root: Value = serde_json::from_str(document).map_err(FioError::Damaged)?;
+    let version = root.get("fio version").and_then(Value::as_str).ok_or(FioError::NotFio)?.to_owned();
+    if !version.strip_prefix("fio-").is_some_and(|number| number.starts_with("3.")) {
+        return Err(FioError::Version { found: version.chars().take(60).collect() });
+    }
+    let (key, list) = ["jobs", "client_stats"]
+        .into_iter()
+        .find_map(|key| Some((key, root.get(key)?.as_array()?)))
+        .ok_or_else(|| FioError::Field { path: "jobs".to_owned() })?;
+    let mut jobs = Vec::new();
+    for (index, value) in list.iter().enumerate() {
+        let at = Place { path: format!("{key}[{index}]"), value };
+        let name = at.text("jobname")?;
+        // The sum of the others, which are all here.
+        if key == "client_stats" && name == "All clients" && list.len() > 1 {
+            notes.push("fio's own sum over all clients was skipped".to_owned());
+            continue;
+        }
+        jobs.push(job(&at, name)?);
+    }
+    Ok(FioRun {
+        version,
+        timestamp_unix_s: root.get("timestamp").and_then(Value::as_u64).unwrap_or(0),
+        global_options: options(root.get("global options")),
+        jobs,
+        notes,
+        json: document.to_owned(),
+    })
+}
+
+/// The last JSON document of a text that may hold banners, several documents and other formats.
+fn last_document<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<&'a str, FioError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    // fio's document begins with a brace on a line of its own; another tool's may be one line.
+    let begin_of = |text: &str| {
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            if line.trim_start().starts_with('{') {
+                return Some(at);
+            }
+            at += line.len();
+        }
+        None
+    };
+    let mut rest = text;
+    let mut documents: Vec<&str> = Vec::new();
+    let mut has_other_text = false;
+    while let Some(begin) = begin_of(rest) {
+        has_other_text |= !rest[..begin].trim().is_empty();
+        rest = &rest[begin..];
+        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<serde::de::IgnoredAny>();
+        match stream.next() {
+            Some(Ok(_)) => {
+                let end = stream.byte_offset();
+                documents.push(rest[..end].trim());
+                rest = &rest[end..];
+            }
+            // fio was killed while it wrote the last of several: that one is not the result.
+            Some(Err(error)) => return Err(FioError::Damaged(error)),
+            None => break,
+        }
+    }
+    has_other_text |= !rest.trim().is_empty();
+    if has_other_text {
+        notes.push("text around the JSON (banners, warnings, other formats) was skipped".to_owned());
+    }
+    if documents.len() > 1 {
+        notes.push(format!(
+            "{} results follow each other (`--status-interval`), each cumulative: the last was taken",
+            documents.len()
+        ));
+    }
+    documents.pop().ok_or(FioError::NoJson)
+}
+
+/// A value and where it stands, so that an error can say it.
+struct Place<'a> {
+    path: String,
+    value: &'a Value,
+}
+
+impl<'a> Place<'a> {
+    fn missing(&self, name: &str) -> FioError {
+        FioError::Field { path: format!("{}.{name}", self.path) }
+    }
+
+    fn child(&self, name: &str) -> Option<Place<'a>> {
+        let value = self.value.get(name).filter(|value| value.is_object())?;
+        Some(Place { path: format!("{}.{name}", self.path), value })
+    }
+
+    fn text(&self, name: &str) -> Result<String, FioError> {
+        self.value.get(name).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| self.missing(name))
+    }
+
+    fn count(&self, name: &str) -> Result<u64, FioError> {
+        self.value.get(name).and_then(Value::as_u64).ok_or_else(|| self.missing(name))
+    }
+
+    fn number(&self, name: &str) -> Result<f64, FioError> {
+        let number = self.value.get(name).and_then(Value::as_f64);
+        number.filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(|| self.missing(name))
+    }
+}
+
+fn job(at: &Place<'_>, name: String) -> Result<FioJob, FioError> {
+    let name = match at.value.get("hostname").and_then(Value::as_str) {
+        Some(host) => format!("{host}: {name}"),
+        None => name,
+    };
+    let mut ops = Vec::new();
+    for (key, direction) in [("read", FioDirection::Read), ("write", FioDirection::Write), ("trim", FioDirection::Trim)]
+    {
+        if let Some(place) = at.child(key) {
+            ops.extend(transfers(&place, direction)?);
+        }
+    }
+    // `both` gives the sum beside its parts; `mixed` gives it alone.
+    if let (true, Some(place)) = (ops.is_empty(), at.child("mixed")) {
+        ops.extend(transfers(&place, FioDirection::Mixed)?);
+    }
+    if let Some(place) = at.child("sync") {
+        let latencies = latencies(&place)?;
+        // fio 3.33 leaves the count at 0 for fdatasync, although it has their latencies.
+        let count = latencies.iter().map(|l| l.count).max().unwrap_or(0);
+        let io_count = place.count("total_ios").unwrap_or(0).max(count);
+        if io_count > 0 {
+            ops.push(FioOp {
+                direction: FioDirection::Sync,
+                io_count,
+                byte_count: 0,
+                short_count: 0,
+                elapsed_ns: 0,
+                bytes_per_s: None,
+                ios_per_s: None,
+                latencies,
+            });
+        }
+    }
+    let cpu = || Some(at.number("usr_cpu").ok()? + at.number("sys_cpu").ok()?);
+    let runtime_ms = at.number("job_runtime").ok();
+    Ok(FioJob {
+        name,
+        error: at.value.get("error").and_then(Value::as_i64).ok_or_else(|| at.missing("error"))?,
+        options: options(at.value.get("job options")),
+        cpu_ns: cpu().zip(runtime_ms).map(|(percent, ms)| percent / 100.0 * ms * 1e6),
+        ops,
+    })
+}
+
+/// A direction's figures; `None` if it had no I/O.
+fn transfers(at: &Place<'_>, direction: FioDirection) -> Result<Option<FioOp>, FioError> {
+    let io_count = at.count("total_ios")?;
+    if io_count == 0 {
+        return Ok(None);
+    }
+    Ok(Some(FioOp {
+        direction,
+        io_count,
+        byte_count: at.count("io_bytes")?,
+        short_count: at.count("short_ios").unwrap_or(0),
+        elapsed_ns: at.count("runtime")?.saturating_mul(1_000_000),
+        bytes_per_s: Some(at.number("bw_bytes")?),
+        ios_per_s: Some(at.number("iops")?),
+        latencies: latencies(at)?,
+    }))
+}
+
+fn latencies(at: &Place<'_>) -> Result<Vec<FioLatency>, FioError> {
+    let mut found = Vec::new();
+    for (key, kind) in [
+        ("slat_ns", FioLatencyKind::Submission),
+        ("clat_ns", FioLatencyKind::Completion),
+        ("lat_ns", FioLatencyKind::Total),
+    ] {
+        let Some(place) = at.child(key) else { continue };
+        let count = place.count("N")?;
+        if count == 0 {
+            continue;
+        }
+        found.push(FioLatency {
+            kind,
+            count,
+            min_ns: place.count("min")?,
+            max_ns: place.count("max")?,
+            mean_ns: place.number("mean")?,
+            percentiles: percentiles(&place)?,
+            histogram: histogram(&place, count)?,
+        });
+    }
+    Ok(found)
+}
+
+fn percentiles(at: &Place<'_>) -> Result<Vec<(f64, u64)>, FioError> {
+    let Some(Value::Object(map)) = at.value.get("percentile") else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for (percent, ns) in map {
+        let parsed = percent.parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p)).zip(ns.as_u64());
+        found.push(parsed.ok_or_else(|| at.missing(&format!("percentile.{percent}")))?);
+    }
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(found)
+}
+
+/// fio's buckets as our histogram; they must hold every I/O, or they are not the whole.
+fn histogram(at: &Place<'_>, count: u64) -> Result<Option<Histogram>, FioError> {
+    let Some(Value::Object(bins)) = at.value.get("bins") else { return Ok(None) };
+    let mut histogram = Histogram::new();
+    let mut total = 0u64;
+    for (ns, n) in bins {
+        let parsed = ns.parse::<u64>().ok().zip(n.as_u64()).filter(|(_, n)| *n > 0);
+        let (ns, n) = parsed.ok_or_else(|| at.missing(&format!("bins.{ns}")))?;
+        total = total.checked_add(n).filter(|t| *t <= count).ok_or_else(|| at.missing("bins"))?;
+        histogram.record_many(ns, n);
+    }
+    if total != count {
+        return Err(at.missing("bins"));
+    }
+    Ok(Some(histogram))
+}
+
+/// Options as text; a flag has none.
+fn options(value: Option<&Value>) -> BTreeMap<String, String> {
+    let text = |map: &Map<String, Value>| {
+        map.iter().map(|(k, v)| (k.clone(), v.as_str().map_or_else(|| v.to_string(), str::to_owned))).collect()
+    };
+    match value {
+        Some(Value::Object(map)) => text(map),
+        // With several clients: a list, one object a client.
+        Some(Value::Array(list)) => list.iter().find_map(Value::as_object).map(text).unwrap_or_default(),
+        _ => BTreeMap::new(),
+    }
+}

@@ -1,0 +1,139 @@
+//! fio's JSON as fio wrote it, and as nobody should have written it.
+
+use proptest::prelude::*;
+use trueio_foreign::{FioDirection, FioError, FioLatencyKind, FioRun, parse_fio};
+
+fn sample(name: &str) -> String {
+    let path = format!("{}/tests/fio/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).expect(&path)
+}
+
+fn read(name: &str) -> FioRun {
+    parse_fio(&sample(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+/// name, direction, I/Os, bytes of every row.
+fn rows(run: &FioRun) -> Vec<(&str, FioDirection, u64, u64)> {
+    run.jobs
+        .iter()
+        .flat_map(|job| job.ops.iter().map(|op| (job.name.as_str(), op.direction, op.io_count, op.byte_count)))
+        .collect()
+}
+
+#[test]
+fn a_result_with_buckets_gives_histograms_whose_percentiles_are_fios() {
+    let run = read("json+-3.42.json");
+    assert_eq!((run.version.as_str(), run.timestamp_unix_s), ("fio-3.42", 1_795_197_257));
+    assert_eq!(run.notes, [""; 0]);
+    let job = &run.jobs[0];
+    assert_eq!(job.option(&run, "iodepth"), Some("8"));
+    assert_eq!(job.option(&run, "ioengine"), Some("libaio"), "a global option holds for the job");
+    let read = &job.ops[0];
+    assert_eq!((read.direction, read.io_count, read.byte_count), (FioDirection::Read, 108_494, 444_391_424));
+    assert_eq!((read.elapsed_ns, read.ios_per_s), (2_001_000_000, Some(54_219.890_055)));
+    let lat = read.headline().expect("a latency");
+    assert_eq!((lat.kind, lat.count, lat.max_ns), (FioLatencyKind::Total, 108_494, 24_563_136));
+    assert_eq!((lat.percentile_ns(99.0), lat.percentile_ns(95.0)), (Some(806_912), None));
+    let histogram = lat.histogram.as_ref().expect("json+ has buckets");
+    assert_eq!(histogram.count(), lat.count);
+    for &(percent, ns) in &lat.percentiles {
+        let rank = (percent / 100.0 * lat.count as f64).ceil() as u64;
+        let ours = histogram.value_at_rank(rank).expect("a rank");
+        assert!(ours.abs_diff(ns) as f64 <= ns as f64 / 128.0, "p{percent}: {ours} for fio's {ns}");
+    }
+    let sync = job.ops.last().expect("sync calls");
+    assert_eq!((sync.direction, sync.io_count, sync.ios_per_s), (FioDirection::Sync, 2913, None));
+    // 3.475 % + 14.325 % of 4 s.
+    assert!((job.cpu_ns.expect("CPU time") - 0.178 * 4e9).abs() < 1e3);
+}
+
+#[test]
+fn plain_json_has_percentiles_and_no_histogram() {
+    let run = read("cli_global_two_jobs.json");
+    assert_eq!(
+        rows(&run).iter().map(|r| (r.0, r.1, r.2)).collect::<Vec<_>>(),
+        [("a", FioDirection::Read, 972), ("a", FioDirection::Write, 1028), ("b", FioDirection::Write, 1000)]
+    );
+    let lat = run.jobs[0].ops[0].headline().expect("a latency");
+    assert_eq!((lat.kind, lat.histogram.is_none()), (FioLatencyKind::Completion, true));
+    assert!(lat.percentile_ns(99.9).is_some());
+}
+
+#[test]
+fn a_failed_job_keeps_its_error_number() {
+    let run = read("err_enospc.json");
+    assert_eq!(run.jobs[0].error, 28);
+    assert_eq!(rows(&run), [("err", FioDirection::Write, 1, 0)]);
+}
+
+#[test]
+fn a_unified_report_is_one_mixed_row_and_never_counted_twice() {
+    assert_eq!(
+        rows(&read("unified_mixed.json")).iter().map(|r| (r.1, r.2)).collect::<Vec<_>>(),
+        [(FioDirection::Mixed, 16_384)]
+    );
+    assert_eq!(
+        rows(&read("unified_both.json")).iter().map(|r| (r.1, r.2)).collect::<Vec<_>>(),
+        [(FioDirection::Read, 8160), (FioDirection::Write, 8224)]
+    );
+}
+
+#[test]
+fn results_of_clients_are_read_without_their_sum_and_banners() {
+    let run = read("client_server.json");
+    assert_eq!(rows(&run).len(), 2);
+    assert_eq!(run.notes.len(), 2, "{:?}", run.notes);
+    assert!(run.json.starts_with('{') && run.json.ends_with('}'));
+}
+
+#[test]
+fn of_several_cumulative_results_the_last_is_taken() {
+    let run = read("status_interval.json");
+    let first =
+        parse_fio(sample("status_interval.json").split_inclusive("\n}").next().expect("one")).expect("the first");
+    assert!(rows(&run)[0].2 > rows(&first)[0].2);
+    assert!(run.notes[0].contains("the last was taken"), "{:?}", run.notes);
+}
+
+#[test]
+fn a_warning_before_the_json_is_skipped_and_said() {
+    let run = read("warn_stdout.txt");
+    assert_eq!(run.jobs[0].name, "warn");
+    assert_eq!(run.notes, ["text around the JSON (banners, warnings, other formats) was skipped"]);
+}
+
+#[test]
+fn what_is_no_result_of_fio_3_is_refused_by_its_name() {
+    let refused = |text: &str| parse_fio(text).expect_err(text).to_string();
+    assert_eq!(refused("hello"), "there is no JSON in this text");
+    assert_eq!(refused(""), "there is no JSON in this text");
+    assert!(refused("{\"format\": \"trueio-record\"}").contains("no \"fio version\""));
+    assert!(refused("{\"fio version\": \"fio-2.99\", \"jobs\": []}").contains("fio-2.99"));
+    assert!(refused("{\"fio version\": \"fio-4.0\", \"jobs\": []}").contains("fio-4.0"));
+    assert!(refused("{\"fio version\": \"fio-3.1\"}").contains("`jobs`"));
+    let whole = sample("json+-3.42.json");
+    assert!(matches!(parse_fio(&whole[..whole.len() / 2]), Err(FioError::Damaged(_))));
+    for (from, to, path) in [
+        ("\"total_ios\" : 108494", "\"total_ios\" : -1", "jobs[0].read.total_ios"),
+        ("\"iops\" : 54219.890055", "\"iops\" : \"many\"", "jobs[0].read.iops"),
+        // One I/O less in a bucket than fio counted: the histogram would not be the whole.
+        ("\"1012\" : 1,", "", "jobs[0].read.slat_ns.bins"),
+    ] {
+        assert!(whole.contains(from), "{from}");
+        let error = refused(&whole.replacen(from, to, 1));
+        assert!(error.contains(&format!("`{path}`")), "{error}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn no_text_makes_the_reader_panic(at in 0usize..6000, with in "\\PC{0,4}", length in 0usize..40) {
+        let mut text = sample("err_enospc.json").into_bytes();
+        let at = at % text.len();
+        let end = (at + length).min(text.len());
+        text.splice(at..end, with.into_bytes());
+        let _ = parse_fio(&String::from_utf8_lossy(&text));
+    }
+}
