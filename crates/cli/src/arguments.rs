@@ -75,19 +75,7 @@ pub(crate) fn command() -> Command {
                 .arg(switch("json", "Print JSON instead of text")),
         )
         .subcommand(Command::new("reference").about("Every job option: name, unit, default, meaning (as Markdown)"))
-        .subcommand(
-            Command::new("history")
-                .about("What was measured before")
-                .arg(
-                    Arg::new("limit")
-                        .long("limit")
-                        .value_name("COUNT")
-                        .help("How many, newest first")
-                        .default_value("20")
-                        .value_parser(value_parser!(usize)),
-                )
-                .arg(switch("json", "Print JSON instead of text")),
-        )
+        .subcommand(crate::history::arguments())
         .subcommand(
             outputs(Command::new("report"))
                 .about("An earlier record in any output")

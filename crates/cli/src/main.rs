@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         Some(("device", arguments)) => doctor::device(arguments),
         Some(("doctor", arguments)) => doctor::command(arguments),
         Some(("reference", _)) => output::print_all(&trueio_job::render_reference()).map(|()| ExitCode::SUCCESS),
-        Some(("history", arguments)) => history::list(arguments),
+        Some(("history", arguments)) => history::command(arguments),
         Some(("report", arguments)) => history::report(arguments),
         Some(("selftest", arguments)) => selftest::command(arguments),
         Some(("usb", arguments)) => usb::command(arguments),

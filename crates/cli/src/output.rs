@@ -26,29 +26,37 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<(), Failure> {
         }
     }
     for (index, (name, path)) in files(matches).enumerate() {
-        let refused = |why: String| {
-            Err(Failure::refused(format!("--{name} `{}` cannot be written\n  because: {why}", path.display())))
-        };
         if let Some((other, _)) = files(matches).take(index).find(|(_, other)| is_same(path, other)) {
-            return refused(format!("--{other} goes to the same file"));
+            return Err(cannot_be_written(&format!("--{name}"), path, &format!("--{other} goes to the same file")));
         }
-        let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let exists = path.exists();
-        if !directory.is_dir() {
-            return refused(format!("`{}` is not a directory", directory.display()));
-        }
-        if path.is_dir() {
-            return refused("it is a directory".to_owned());
-        }
-        if std::fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device()) {
-            return refused("it is a block device; what it holds would be lost".to_owned());
-        }
-        let asked = if exists { path.as_path() } else { directory };
-        if let Err(error) = rustix::fs::access(asked, rustix::fs::Access::WRITE_OK) {
-            return refused(format!("`{}`: {}", asked.display(), std::io::Error::from(error)));
-        }
+        check_file(&format!("--{name}"), path)?;
     }
     Ok(())
+}
+
+/// Refuses a file that could not be written, or must not be. `what` is the option's name.
+pub(crate) fn check_file(what: &str, path: &Path) -> Result<(), Failure> {
+    let refused = |why: &str| Err(cannot_be_written(what, path, why));
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let exists = path.exists();
+    if !directory.is_dir() {
+        return refused(&format!("`{}` is not a directory", directory.display()));
+    }
+    if path.is_dir() {
+        return refused("it is a directory");
+    }
+    if std::fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device()) {
+        return refused("it is a block device; what it holds would be lost");
+    }
+    let asked = if exists { path } else { directory };
+    if let Err(error) = rustix::fs::access(asked, rustix::fs::Access::WRITE_OK) {
+        return refused(&format!("`{}`: {}", asked.display(), std::io::Error::from(error)));
+    }
+    Ok(())
+}
+
+fn cannot_be_written(what: &str, path: &Path, why: &str) -> Failure {
+    Failure::refused(format!("{what} `{}` cannot be written\n  because: {why}", path.display()))
 }
 
 /// Refuses outputs that would replace what the command reads or measures.
@@ -68,7 +76,7 @@ pub(crate) fn refuse_to_replace<'a>(
 }
 
 /// Whether two paths lead to one file, by whatever name; also if it does not exist yet.
-fn is_same(a: &Path, b: &Path) -> bool {
+pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
     let identity = |path: &Path| std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
     match (identity(a), identity(b)) {
         (Some(a), Some(b)) => a == b,
@@ -79,14 +87,9 @@ fn is_same(a: &Path, b: &Path) -> bool {
 
 /// Writes a record everywhere it should go; the exit code of the run.
 ///
-/// The history comes first and is best effort: a full disk there must not lose the other outputs.
+/// The history comes last and is best effort: a lock that another process holds, or a home directory that does not
+/// answer, must not keep the user from the result, and a full disk there must not lose it.
 pub(crate) fn deliver(record: &RunRecord, matches: &ArgMatches, keep: bool) -> Result<ExitCode, Failure> {
-    if keep && !matches.get_flag("no-history") {
-        match keep_in_history(record) {
-            Ok(()) => {}
-            Err(error) => eprintln!("warning: {}", chain("the record was not kept in the history", Some(&error))),
-        }
-    }
     let json_to_stdout = matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-"));
     let mut results = Vec::new();
     if json_to_stdout {
@@ -107,6 +110,12 @@ pub(crate) fn deliver(record: &RunRecord, matches: &ArgMatches, keep: bool) -> R
                 .and_then(|log| write_file(path, &log)),
         });
     }
+    if keep
+        && !matches.get_flag("no-history")
+        && let Err(error) = keep_in_history(record)
+    {
+        eprintln!("warning: {}", chain("the record was not kept in the history", Some(&error)));
+    }
     results.into_iter().collect::<Result<(), Failure>>()?;
     let is_contradicted = record.phases.iter().any(|phase| phase.verdict == Verdict::Contradicted);
     Ok(match record.outcome {
@@ -123,7 +132,12 @@ fn keep_in_history(record: &RunRecord) -> Result<(), trueio_store::StoreError> {
 
 /// Writes to stdout; a reader that went away (`| head`) is no error.
 pub(crate) fn print_all(text: &str) -> Result<(), Failure> {
-    match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
+    print_bytes(text.as_bytes())
+}
+
+/// The same of bytes.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    match std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::failed("stdout could not be written", &error))
         }

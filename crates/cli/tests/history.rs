@@ -5,6 +5,9 @@ mod common;
 
 use common::*;
 use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use trueio_model::RunRecord;
 
 const QUICK: &[&str] = &["run", "--ioengine", "null", "--number_ios", "10"];
 
@@ -133,4 +136,362 @@ fn several_runs_at_the_same_time_are_all_kept() {
         assert_eq!(ran.err, "");
     }
     assert_eq!(ids(&sandbox).len(), 6);
+}
+
+/// A record of the disk `serial`, made of one that was kept, with another id and time.
+fn crafted(sandbox: &Sandbox, name: &str, change: impl FnOnce(&mut RunRecord)) -> String {
+    let text = include_str!("../../store/tests/records/v1.json");
+    let mut record = trueio_report::parse(text).expect("the kept record");
+    change(&mut record);
+    let path = sandbox.write(name, trueio_report::json(&record));
+    path.to_str().expect("UTF-8").to_owned()
+}
+
+fn rows(sandbox: &Sandbox, arguments: &[&str]) -> Vec<serde_json::Value> {
+    let mut all = vec!["history", "list", "--json"];
+    all.extend(arguments);
+    let ran = sandbox.run(&all);
+    ran.assert_code(0);
+    serde_json::from_str(&ran.out).expect("JSON")
+}
+
+#[test]
+fn a_run_can_be_tagged_noted_found_shown_and_deleted() {
+    let sandbox = Sandbox::new();
+    let (_, record) = sandbox.record(QUICK);
+    let (_, other) = sandbox.record(QUICK);
+    let id = &record.id[..10];
+    sandbox.run(&["history", "tag", id, "new-cable", "hot"]).assert_code(0);
+    sandbox.run(&["history", "note", id, "after the update\nsecond line"]).assert_code(0);
+    let found = rows(&sandbox, &["--tag", "hot", "--tag", "new-cable", "--kind", "run", "--since", "1h"]);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0]["id"], record.id.as_str());
+    assert_eq!(found[0]["tags"], serde_json::json!(["hot", "new-cable"]));
+    let listed = sandbox.run(&["history", "--tag", "hot"]);
+    assert!(listed.out.trim_end().ends_with("#hot  #new-cable  “after the update”"), "{listed:?}");
+    let shown = sandbox.run(&["history", "show", id]);
+    shown.assert_code(0);
+    assert!(
+        shown.out.starts_with("tags    hot, new-cable\nnote    after the update\n        second line\n\ntrueio run  "),
+        "{shown:?}"
+    );
+    sandbox.run(&["history", "untag", id, "hot"]).assert_code(0);
+    sandbox.run(&["history", "untag", id, "hot"]).assert_refused(&["has no tag `hot`"]);
+    sandbox.run(&["history", "tag", id, "two words"]).assert_refused(&["cannot be a tag"]);
+    for filter in [["--tag", "hot"], ["--kind", "baseline"], ["--since", "2099-01-01"]] {
+        assert_eq!(rows(&sandbox, &filter).len(), 0, "{filter:?}");
+        let mut all = vec!["history", "list"];
+        all.extend(filter);
+        assert_eq!(sandbox.run(&all).err, "no run in the history is like that\n");
+    }
+    sandbox.run(&["history", "--since", "lately"]).assert_refused(&["is no moment", "hint: "]);
+    sandbox.run(&["history", "--device", "nonsense"]).assert_refused(&["`nonsense`", "hint: "]);
+    // One that cannot be found: the other stays, too.
+    sandbox.run(&["history", "delete", id, "ffff0000"]).assert_refused(&["ffff0000"]);
+    assert_eq!(ids(&sandbox).len(), 2);
+    sandbox.run(&["history", "delete", id, &record.id]).assert_code(0);
+    assert_eq!(ids(&sandbox), [other.id]);
+}
+
+/// Goal: a device is recognised by what it is, whatever it is called, and another disk of the same name is not it.
+/// Method: three records: disk A as nvme0n1, disk A as nvme7n1, disk B as nvme0n1.
+#[test]
+fn runs_are_found_by_the_device_and_not_by_its_name() {
+    let sandbox = Sandbox::new();
+    for (n, name, serial) in [(1u64, "nvme0n1", "A-0417"), (2, "nvme7n1", "A-0417"), (3, "nvme0n1", "B-0552")] {
+        let path = crafted(&sandbox, "one.json", |record| {
+            record.id = format!("{n:032x}");
+            record.started_unix_s += n;
+            record.targets[0].disks[0].name = name.into();
+            record.targets[0].disks[0].serial.value = Some(serial.into());
+        });
+        sandbox.run(&["history", "import", &path]).assert_code(0);
+    }
+    let starts = |device: &str| {
+        let rows = rows(&sandbox, &["--device", device]);
+        rows.iter().map(|r| r["id"].as_str().expect("id")[31..].to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (starts("a-0417"), starts("B-0552"), starts("#2")),
+        (vec!["2".to_owned(), "1".into()], vec!["3".into()], vec!["3".into()])
+    );
+    let listed = sandbox.run(&["history", "devices"]);
+    assert!(listed.out.contains("#1   Example NVMe SSD 1TB, 932 GiB; 2 runs"), "{listed:?}");
+    assert!(listed.out.contains("serial number Example NVMe SSD 1TB / A-0417"), "{listed:?}");
+    sandbox.run(&["history", "--device", "Example NVMe"]).assert_refused(&["fits several devices", "#1", "#2"]);
+    sandbox.run(&["history", "--device", "7"]).assert_refused(&["knows no device 7"]);
+    let shown = sandbox.run(&["history", "show", &format!("{:031x}2", 0)]);
+    assert!(shown.out.starts_with("device  #1 Example NVMe SSD 1TB, 932 GiB, known by its serial number"), "{shown:?}");
+}
+
+#[test]
+fn one_filesystem_mounted_elsewhere_under_another_loop_device_is_the_same_device() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let first = Loop::new(&sandbox, "disk.img", 64 << 20);
+    first.make_ext4();
+    let run = |place: &Mount| {
+        let directory = place.path.to_str().expect("UTF-8");
+        let flags = ["run", "--rw", "write", "--size", "1m", "--directory", directory, "--no-evidence"];
+        sandbox.run(&flags).assert_code(0);
+    };
+    let mount = Mount::ext4(&sandbox, "here", &first.device);
+    run(&mount);
+    drop(mount);
+    // Another loop device over the same file: another number and another name.
+    let second = Loop::over(&first.backing, &[]);
+    assert_ne!(first.device, second.device);
+    let elsewhere = Mount::ext4(&sandbox, "elsewhere", &second.device);
+    run(&elsewhere);
+    let place = elsewhere.path.to_str().expect("UTF-8").to_owned();
+    let place = place.as_str();
+    assert_eq!(rows(&sandbox, &["--device", place]).len(), 2);
+    drop(elsewhere);
+    // Another filesystem in the same place is not it.
+    let third = Loop::new(&sandbox, "other.img", 64 << 20);
+    third.make_ext4();
+    let other = Mount::ext4(&sandbox, "elsewhere", &third.device);
+    sandbox.run(&["history", "--device", place]).assert_refused(&["no run in the history was on the device under"]);
+    run(&other);
+    assert_eq!(rows(&sandbox, &["--device", place]).len(), 1);
+}
+
+#[test]
+fn records_of_files_are_imported_once_and_what_cannot_be_read_imports_nothing() {
+    let sandbox = Sandbox::new();
+    let good = crafted(&sandbox, "good.json", |record| record.id = "aaaa1111".into());
+    let newer = sandbox.write("newer.json", "{\"format\": \"trueio-record\", \"version\": 99, \"new\": [1]}");
+    let cut = fs::read_to_string(&good).expect("it was written");
+    sandbox.write("cut.json", &cut[..cut.len() / 2]);
+    sandbox.write("notes.txt", "hello");
+    sandbox.write("old-fio.json", "{\"fio version\": \"fio-2.16\", \"jobs\": []}");
+    crafted(&sandbox, "id.json", |record| record.id = "../../x".into());
+    for (bad, reason) in [
+        (newer.to_str().expect("UTF-8"), "this record has version 99; this program reads up to version 1"),
+        ("cut.json", "this is not JSON"),
+        ("notes.txt", "this is not JSON"),
+        ("old-fio.json", "fio-2.16"),
+        ("id.json", "its `id` is not"),
+        ("missing.json", "cannot be read"),
+    ] {
+        sandbox.run(&["history", "import", &good, bad]).assert_refused(&[bad, reason]);
+        assert_eq!(ids(&sandbox), [""; 0], "{bad}: a part was imported");
+    }
+    let ran = sandbox.run(&["history", "import", &good, "--tag", "from-elsewhere"]);
+    ran.assert_code(0);
+    assert!(ran.out.starts_with("aaaa1111  record  "), "{ran:?}");
+    let again = sandbox.run(&["history", "import", &good]);
+    again.assert_code(0);
+    assert!(again.out.starts_with("aaaa1111  there already  "), "{again:?}");
+    assert_eq!(rows(&sandbox, &["--tag", "from-elsewhere"]).len(), 1);
+    let reported = sandbox.run(&["report", "aaaa", "--json", "again.json"]);
+    reported.assert_code(0);
+    assert_eq!(read_record(&sandbox.path("again.json")), read_record(Path::new(&good)));
+}
+
+#[test]
+fn a_result_of_fio_is_kept_without_a_verdict_and_never_reported_as_a_record() {
+    let sandbox = Sandbox::new();
+    let path = format!("{}/../foreign/tests/fio/json+-3.42.json", env!("CARGO_MANIFEST_DIR"));
+    let ran = sandbox.run(&["history", "import", &path]);
+    ran.assert_code(0);
+    assert!(ran.out.contains("  result of fio, without evidence  "), "{ran:?}");
+    let kept = rows(&sandbox, &["--kind", "fio"]);
+    assert_eq!(kept.len(), 1);
+    assert_eq!((&kept[0]["verdict"], &kept[0]["source"]), (&serde_json::Value::Null, &"fio".into()));
+    let id = kept[0]["id"].as_str().expect("an id");
+    let shown = sandbox.run(&["history", "show", id]);
+    shown.assert_code(0);
+    for sentence in ["fio-3.42", "fio's own word", "E0", "no verdict", "mix read", "54,220", "lat"] {
+        assert!(shown.out_joined().contains(sentence), "{sentence}\n{shown:?}");
+    }
+    for word in ["supported", "suspect", "contradicted"] {
+        assert!(!shown.out.contains(word), "{shown:?}");
+    }
+    assert!(sandbox.run(&["history"]).out.contains("  no evidence  "));
+    sandbox.run(&["report", id]).assert_refused(&["is a result of fio", "hint: "]);
+}
+
+#[test]
+fn what_is_exported_whole_is_the_same_history_elsewhere() {
+    let (here, there) = (Sandbox::new(), Sandbox::new());
+    let (_, record) = here.record(QUICK);
+    let fio = format!("{}/../foreign/tests/fio/cli_global_two_jobs.json", env!("CARGO_MANIFEST_DIR"));
+    here.run(&["history", "import", &fio]).assert_code(0);
+    here.run(&["history", "tag", &record.id, "a", "b"]).assert_code(0);
+    here.run(&["history", "note", &record.id, "words\n“and” signs"]).assert_code(0);
+    let file = here.aside("all.jsonl");
+    let path = file.to_str().expect("UTF-8");
+    here.run(&["history", "export", path]).assert_code(0);
+    assert_eq!(fs::read_to_string(&file).expect("the export").lines().count(), 2);
+    there.run(&["history", "import", path]).assert_code(0);
+    let (before, after) = (
+        here.run(&["history", "export", "-", "--format", "jsonl"]),
+        there.run(&["history", "export", "-", "--format", "jsonl"]),
+    );
+    let documents = |ran: &Ran| -> Vec<serde_json::Value> {
+        ran.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    assert_eq!(documents(&before), documents(&after));
+    assert_eq!(rows(&here, &[]), rows(&there, &[]));
+    // One entry is a file, too.
+    let one = here.run(&["history", "show", &record.id, "--json"]);
+    let third = Sandbox::new();
+    third.write("one.json", &one.out);
+    third.run(&["history", "import", "one.json"]).assert_code(0);
+    assert_eq!(rows(&third, &["--tag", "a"]).len(), 1);
+    let newer = one
+        .out
+        .replace("\"version\": 1,\n  \"source\"", "\"version\": 2,\n  \"source\"")
+        .replace("\"version\": 1\n}", "\"version\": 2\n}");
+    assert_ne!(newer, one.out, "the version was not found\n{}", one.out);
+    third.write("newer.json", newer);
+    third.run(&["history", "import", "newer.json"]).assert_refused(&["version 2"]);
+}
+
+/// Both tables hold the same, and a contradicted figure has its reason beside it.
+#[test]
+fn a_table_of_all_figures_is_the_same_in_csv_and_parquet() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+    let sandbox = Sandbox::new();
+    let path = crafted(&sandbox, "one.json", |record| {
+        let phase = &mut record.phases[0];
+        phase.verdict = trueio_model::Verdict::Contradicted;
+        phase.checks[0].outcome = trueio_model::CheckOutcome::Contradicted;
+        phase.checks[0].sentence = "Nothing of it, \"really\", reached the disk.\n".into();
+    });
+    let fio = format!("{}/../foreign/tests/fio/cli_global_two_jobs.json", env!("CARGO_MANIFEST_DIR"));
+    sandbox.run(&["history", "import", &path, &fio]).assert_code(0);
+    sandbox.run(&["history", "export", "table.csv"]).assert_code(0);
+    sandbox.run(&["history", "export", "table.parquet"]).assert_code(0);
+    let mut reader = csv::Reader::from_path(sandbox.path("table.csv")).expect("CSV");
+    let heading: Vec<String> = reader.headers().expect("a heading").iter().map(str::to_owned).collect();
+    let csv_rows: Vec<Vec<String>> =
+        reader.records().map(|row| row.expect("a row").iter().map(str::to_owned).collect()).collect();
+    // Eleven operations of seven phases (the end's flush is no row), three of fio.
+    let kept = trueio_report::summary(&read_record(Path::new(&path))).len();
+    assert_eq!(csv_rows.len(), kept + 3);
+    let file = fs::File::open(sandbox.path("table.parquet")).expect("a file");
+    let parquet = SerializedFileReader::new(file).expect("Parquet");
+    let parquet_rows: Vec<Vec<(String, String)>> = parquet
+        .get_row_iter(None)
+        .expect("rows")
+        .map(|row| {
+            let text = |field: &Field| match field {
+                Field::Null => String::new(),
+                Field::Str(text) => text.clone(),
+                Field::Long(number) => number.to_string(),
+                Field::Double(number) => number.to_string(),
+                other => panic!("{other:?}"),
+            };
+            row.expect("a row").get_column_iter().map(|(name, field)| (name.clone(), text(field))).collect()
+        })
+        .collect();
+    let csv_named: Vec<Vec<(String, String)>> =
+        csv_rows.iter().map(|row| heading.iter().cloned().zip(row.iter().cloned()).collect()).collect();
+    assert_eq!(parquet_rows, csv_named);
+    let value = |row: &[(String, String)], name: &str| row.iter().find(|(n, _)| n == name).expect(name).1.clone();
+    let record_rows: Vec<_> = csv_named.iter().filter(|row| value(row, "source") == "trueio").collect();
+    assert_eq!(value(record_rows[0], "verdict"), "contradicted");
+    assert!(value(record_rows[0], "reasons").contains("Nothing of it, \"really\", reached the disk."));
+    assert_eq!(value(record_rows[0], "device_known_by"), "Example NVMe SSD 1TB / EX0000000001");
+    let fio_rows: Vec<_> = csv_named.iter().filter(|row| value(row, "source") == "fio").collect();
+    for row in fio_rows {
+        assert_eq!((value(row, "verdict"), value(row, "evidence_level")), (String::new(), "E0".into()));
+    }
+    sandbox.run(&["history", "export", "table.xls"]).assert_refused(&["in what form", "hint: "]);
+    let history = sandbox.aside("trueio/history.sqlite3");
+    let before = hash(&fs::read(&history).expect("the history"));
+    let ran = sandbox.run(&["history", "export", history.to_str().expect("UTF-8"), "--format", "csv"]);
+    ran.assert_refused(&["is the history itself"]);
+    assert_eq!(hash(&fs::read(&history).expect("the history")), before);
+}
+
+#[test]
+fn a_history_that_another_process_locks_costs_the_entry_after_a_while_and_not_the_result() {
+    let sandbox = Sandbox::new();
+    sandbox.run(QUICK).assert_code(0);
+    let other = rusqlite::Connection::open(sandbox.aside("trueio/history.sqlite3")).expect("the history");
+    other.execute_batch("BEGIN EXCLUSIVE").expect("a lock");
+    let begin = Instant::now();
+    let (ran, record) = sandbox.record(QUICK);
+    let waited = begin.elapsed();
+    ran.assert_code(0);
+    assert!(ran.out.contains("null engine") && only_job(&record).ops[0].io_count == 10, "{ran:?}");
+    assert!(ran.err.contains("warning: the record was not kept") && ran.err.contains("locked by another"), "{ran:?}");
+    assert!(waited < Duration::from_secs(30), "{waited:?}");
+    other.execute_batch("ROLLBACK").expect("it ends");
+    drop(other);
+    assert_eq!(ids(&sandbox).len(), 1);
+    assert_eq!(sandbox.run(QUICK).err, "");
+    assert_eq!(ids(&sandbox).len(), 2);
+}
+
+#[test]
+fn a_full_or_read_only_disk_costs_the_entry_and_not_the_result() {
+    if lacks("tmpfs") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let place = Mount::tmpfs(&sandbox, "home", "256k");
+    let home = place.path.to_str().expect("UTF-8").to_owned();
+    let run = |arguments: &[&str]| {
+        Ran::of(sandbox.command(arguments).env("XDG_DATA_HOME", &home).output().expect("the program starts"))
+    };
+    let count = || {
+        let ran = run(&["history", "--json"]);
+        ran.assert_code(0);
+        serde_json::from_str::<Vec<serde_json::Value>>(&ran.out).expect("JSON").len()
+    };
+    run(QUICK).assert_code(0);
+    // Fill what is left: runs until there is no room, which costs entries and nothing else.
+    let mut refused = None;
+    for _ in 0..60 {
+        let ran = run(QUICK);
+        ran.assert_code(0);
+        assert!(ran.out.contains("null engine"), "{ran:?}");
+        if !ran.err.is_empty() {
+            refused = Some(ran);
+            break;
+        }
+    }
+    let ran = refused.expect("the disk never filled");
+    assert!(ran.err.contains("warning: the record was not kept") && ran.err.contains("no room left"), "{ran:?}");
+    let kept = count();
+    assert!(kept > 1);
+    // A full disk can be made to hold more by forgetting; what is there is whole.
+    let check: String = rusqlite::Connection::open(place.path.join("trueio/history.sqlite3"))
+        .and_then(|raw| raw.query_row("PRAGMA integrity_check", [], |row| row.get(0)))
+        .expect("a check");
+    assert_eq!(check, "ok");
+
+    let status = std::process::Command::new("mount").args(["-o", "remount,ro", &home]).status().expect("mount");
+    assert!(status.success());
+    let ran = run(QUICK);
+    ran.assert_code(0);
+    assert!(ran.out.contains("null engine"), "{ran:?}");
+    assert!(ran.err.contains("warning: the record was not kept") && ran.err.contains("may not be written"), "{ran:?}");
+    assert_eq!(count(), kept, "a read-only history can be read");
+    let ran = run(&["history", "tag", "0", "x"]);
+    assert_ne!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn a_history_of_a_later_trueio_costs_the_entry_and_is_left_as_it_is() {
+    let sandbox = Sandbox::new();
+    sandbox.run(QUICK).assert_code(0);
+    let path = sandbox.aside("trueio/history.sqlite3");
+    let raw = rusqlite::Connection::open(&path).expect("the history");
+    raw.pragma_update(None, "user_version", 1000).expect("a later version");
+    drop(raw);
+    let before = hash(&fs::read(&path).expect("the history"));
+    let ran = sandbox.run(QUICK);
+    ran.assert_code(0);
+    assert!(ran.err.contains("has version 1000; this program knows up to version"), "{ran:?}");
+    let ran = sandbox.run(&["history"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    assert_eq!(hash(&fs::read(&path).expect("the history")), before);
 }

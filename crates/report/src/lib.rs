@@ -24,6 +24,6 @@ pub use hdr::{HdrError, hdr, hdr_log};
 pub use html::html;
 pub use json::{ReadError, json, parse};
 pub use progress::progress_line;
-pub use summary::{Row, shape_of, summary};
+pub use summary::{Row, load_of, shape_of, summary};
 pub use terminal::{Style, target, terminal};
 pub use text::{clean, wrap};

@@ -159,6 +159,13 @@ pub(crate) fn plan_of<'a>(record: &'a RunRecord, phase_index: usize, job: &JobRe
         .or_else(|| jobs.iter().find(|p| p.name == job.name))
 }
 
+/// What a job of a phase does and how, as one line; empty if the record does not hold its plan. Two
+/// runs of one job on one device are alike if their loads are.
+pub fn load_of(record: &RunRecord, phase_index: usize, job: &JobRecord) -> String {
+    plan_of(record, phase_index, job)
+        .map_or_else(String::new, |plan| format!("{}, {}", shape_of(plan), manner_of(plan)))
+}
+
 /// What a job does, in fio's words: `randread 4k q32`, `randrw 70/30 4k q32 ×4`, `write 4k fdatasync=1`.
 pub fn shape_of(job: &JobPlan) -> String {
     let random = if matches!(job.pattern.order, Order::Random { .. }) { "rand" } else { "" };

@@ -96,6 +96,21 @@ pub enum StoreError {
         /// The record's id.
         id: String,
     },
+    /// It cannot be written: read-only, or another user's.
+    #[error("the history `{}` may not be written here", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// It cannot be a tag.
+    #[error("`{tag}` cannot be a tag: a tag has 1 to 64 characters and no blanks, commas or control characters")]
+    Tag {
+        /// What was asked for.
+        tag: String,
+    },
     /// No run's id begins so.
     #[error("no run in the history `{}` has an id that begins with `{id}`", path.display())]
     NotFound {
@@ -131,6 +146,7 @@ impl StoreError {
         match source.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { path, source },
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Damaged { path, source },
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::ReadOnly { path, source },
             Some(ErrorCode::DiskFull) => StoreError::Full { path, source },
             _ => StoreError::Unusable { path, source },
         }

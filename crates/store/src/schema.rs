@@ -2,17 +2,26 @@
 //!
 //! SQLite keeps two numbers for the application in the file's header: `application_id` says whose
 //! database it is, `user_version` how many of [`MIGRATIONS`] have been applied. Both change in the
-//! same transaction as the tables.
+//! same transaction as the tables, so a program that is killed in between leaves the version before.
 
-use crate::StoreError;
+use crate::{StoreError, devices};
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
 /// `trio` in ASCII.
 const APPLICATION_ID: i32 = 0x7472_696f;
 
-/// One step a version, oldest first. A released step is never edited; a change is a new step.
-const MIGRATIONS: &[&str] = &["
+/// One step from a version to the next. A released step is never edited; a change is a new step.
+struct Step {
+    sql: &'static str,
+    /// What the new columns and tables hold for the runs that are there.
+    fill: Option<fn(&Connection) -> rusqlite::Result<()>>,
+}
+
+/// The steps, oldest first.
+const MIGRATIONS: &[Step] = &[
+    Step {
+        sql: "
 CREATE TABLE runs (
     id              TEXT    NOT NULL PRIMARY KEY,  -- 32 hexadecimal digits
     started_unix_s  INTEGER NOT NULL,              -- seconds since 1970-01-01 UTC
@@ -27,7 +36,39 @@ CREATE TABLE runs (
     record          TEXT    NOT NULL               -- the whole record as JSON
 ) STRICT;
 CREATE INDEX runs_by_start ON runs (started_unix_s);
-"];
+",
+        fill: None,
+    },
+    Step {
+        sql: "
+ALTER TABLE runs ADD COLUMN source TEXT NOT NULL DEFAULT 'trueio';  -- whose document `record` is: trueio, fio
+ALTER TABLE runs ADD COLUMN note   TEXT NOT NULL DEFAULT '';        -- the user's words
+CREATE TABLE tags (
+    run_id     TEXT    NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    tag        TEXT    NOT NULL,
+    PRIMARY KEY (run_id, tag)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE devices (
+    id         INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,  -- a number is never given twice
+    label      TEXT    NOT NULL                    -- for people
+) STRICT;
+CREATE TABLE device_keys (
+    device_id  INTEGER NOT NULL REFERENCES devices (id) ON DELETE CASCADE,
+    kind       TEXT    NOT NULL,                   -- wwid, serial, filesystem_uuid
+    value      TEXT    NOT NULL,
+    PRIMARY KEY (kind, value, device_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX device_keys_by_device ON device_keys (device_id);
+CREATE TABLE run_devices (
+    run_id     TEXT    NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    device_id  INTEGER NOT NULL REFERENCES devices (id) ON DELETE CASCADE,
+    PRIMARY KEY (run_id, device_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX run_devices_by_device ON run_devices (device_id);
+",
+        fill: Some(devices::learn_from_records),
+    },
+];
 
 /// The version of a history made today.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
@@ -47,7 +88,10 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
     let version = version_of(&transaction, path)?;
     for step in &MIGRATIONS[version as usize..] {
-        transaction.execute_batch(step).map_err(fail)?;
+        transaction.execute_batch(step.sql).map_err(fail)?;
+        if let Some(fill) = step.fill {
+            fill(&transaction).map_err(fail)?;
+        }
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(fail)?;
     transaction.pragma_update(None, "user_version", SCHEMA_VERSION).map_err(fail)?;

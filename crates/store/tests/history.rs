@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use trueio_model::{Outcome, RunRecord, Verdict};
-use trueio_store::{FILE_NAME, SCHEMA_VERSION, Store, StoreError};
+use trueio_store::{FILE_NAME, Filter, SCHEMA_VERSION, Source, Store, StoreError};
 
 /// The kept record of version 1, with another id and time.
 fn record(id: &str, started_unix_s: u64) -> RunRecord {
@@ -15,6 +15,8 @@ fn record(id: &str, started_unix_s: u64) -> RunRecord {
     record.started_unix_s = started_unix_s;
     record
 }
+
+const ALL: Filter = Filter { device: None, tags: Vec::new(), kind: None, since_unix_s: None, limit: None };
 
 fn id(n: u32) -> String {
     format!("{:032x}", u128::from(n).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835))
@@ -37,20 +39,21 @@ fn a_record_comes_back_as_it_went_in() {
 #[test]
 fn a_list_is_newest_first_and_as_long_as_asked() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path()).unwrap();
-    assert_eq!(store.list(10).unwrap(), []);
+    let mut store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.list(&ALL).unwrap(), []);
     for (n, started) in [(1, 300), (2, 100), (3, 200)] {
         store.insert(&record(&id(n), started)).unwrap();
     }
-    let starts = |limit| store.list(limit).unwrap().iter().map(|e| e.started_unix_s).collect::<Vec<_>>();
-    assert_eq!(starts(usize::MAX), [300, 200, 100]);
-    assert_eq!(starts(2), [300, 200]);
+    let starts =
+        |limit| store.list(&Filter { limit, ..ALL }).unwrap().iter().map(|e| e.started_unix_s).collect::<Vec<_>>();
+    assert_eq!(starts(None), [300, 200, 100]);
+    assert_eq!(starts(Some(2)), [300, 200]);
 }
 
 #[test]
 fn a_summary_holds_no_contradicted_figure() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
     let mut troubled = record(&id(1), 1);
     troubled.phases.iter_mut().for_each(|p| p.verdict = Verdict::Contradicted);
     troubled.outcome = Outcome::Interrupted { signal: "SIGINT".into() };
@@ -68,7 +71,7 @@ fn a_summary_holds_no_contradicted_figure() {
 #[test]
 fn a_beginning_of_an_id_is_enough_if_it_is_unique() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
     for id in ["abcd0000", "abce0000", "abcd00001"] {
         store.insert(&record(id, 1)).unwrap();
     }
@@ -85,10 +88,10 @@ fn a_beginning_of_an_id_is_enough_if_it_is_unique() {
 #[test]
 fn the_same_record_is_not_stored_twice_and_the_first_stays() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
     store.insert(&record("aa", 1)).unwrap();
     assert!(matches!(store.insert(&record("aa", 2)), Err(StoreError::AlreadyThere { .. })));
-    assert_eq!(store.list(10).unwrap().len(), 1);
+    assert_eq!(store.list(&ALL).unwrap().len(), 1);
     assert_eq!(store.get("aa").unwrap().entry.started_unix_s, 1);
 }
 
@@ -125,7 +128,7 @@ fn a_file_that_is_no_database_is_refused_with_what_to_do_and_left_alone() {
 #[test]
 fn a_database_with_a_damaged_page_is_an_error_and_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
     for n in 0..5 {
         store.insert(&record(&id(n), u64::from(n))).unwrap();
     }
@@ -134,7 +137,7 @@ fn a_database_with_a_damaged_page_is_an_error_and_is_left_alone() {
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[4096..4096 * 4].fill(0xa5);
     std::fs::write(&path, &bytes).unwrap();
-    let outcome = Store::open(folder.path()).and_then(|s| s.list(10));
+    let outcome = Store::open(folder.path()).and_then(|s| s.list(&ALL));
     assert!(matches!(outcome, Err(StoreError::Damaged { .. })), "{outcome:?}");
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
 }
@@ -151,7 +154,7 @@ fn a_database_of_another_program_is_refused_and_left_alone() {
 #[test]
 fn a_history_that_another_process_writes_to_is_named_as_locked() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path()).unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
     let other = Connection::open(folder.path().join(FILE_NAME)).unwrap();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let begin = Instant::now();
@@ -172,7 +175,7 @@ fn two_programs_that_open_a_new_history_at_once_both_succeed() {
                 scope.spawn(move || Store::open(path).unwrap().insert(&record(&id(n), 1)).unwrap());
             }
         });
-        assert_eq!(Store::open(folder.path()).unwrap().list(10).unwrap().len(), 4);
+        assert_eq!(Store::open(folder.path()).unwrap().list(&ALL).unwrap().len(), 4);
     }
 }
 
@@ -184,15 +187,179 @@ fn a_directory_that_cannot_be_made_is_named() {
     assert!(matches!(error, StoreError::Directory { .. }) && error.to_string().contains("file/below"), "{error}");
 }
 
+/// The histories that each schema version left behind, `tests/histories/vN.sqlite3`.
+fn kept_history(version: u32) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/histories/v{version}.sqlite3"))
+}
+
+/// The tables and indexes of a database, and its two numbers.
+fn schema_of(path: &Path) -> (Vec<String>, i64, i64) {
+    let raw = Connection::open(path).unwrap();
+    let mut statement = raw.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name").unwrap();
+    let tables = statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<Vec<_>, _>>().unwrap();
+    let number = |name: &str| raw.pragma_query_value(None, name, |row| row.get(0)).unwrap();
+    (tables, number("application_id"), number("user_version"))
+}
+
+/// Goal: a history of any released version becomes one of today, and loses nothing.
+/// Method: one small history of each version is kept. It holds four runs (a disk; the same disk under
+/// another name; another disk under the first name; a disk without a serial number), a run without a
+/// target, and a record that is cut off. Each is opened, and must then have the tables of a new
+/// history, the same records, and the devices that the records tell of.
+#[test]
+fn a_history_of_every_earlier_version_becomes_one_of_today() {
+    let fresh = tempfile::tempdir().unwrap();
+    drop(Store::open(fresh.path()).unwrap());
+    let today = schema_of(&fresh.path().join(FILE_NAME));
+    for version in 1..=SCHEMA_VERSION {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE_NAME);
+        std::fs::copy(kept_history(version), &path).unwrap();
+        assert_eq!(schema_of(&path).2, i64::from(version), "tests/histories/v{version}.sqlite3");
+        let texts = |path: &Path| {
+            let raw = Connection::open(path).unwrap();
+            let mut statement = raw.prepare("SELECT id, record FROM runs ORDER BY id").unwrap();
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+            rows.collect::<Result<Vec<(String, String)>, _>>().unwrap()
+        };
+        let before = texts(&path);
+        let mut store = Store::open(folder.path()).unwrap();
+        assert_eq!(texts(&path), before, "version {version}: a record changed");
+        let (mut migrated, mut expected) = (schema_of(&path), today.clone());
+        // What a column was added to is written in another order, but has the same columns.
+        let columns = |sql: &String| {
+            let mut words: Vec<String> =
+                sql.lines().map(|l| l.split("--").next().unwrap().trim().trim_end_matches(',').to_owned()).collect();
+            words.sort();
+            words.join(" ")
+        };
+        migrated.0.iter_mut().chain(expected.0.iter_mut()).for_each(|sql| *sql = columns(sql));
+        assert_eq!(migrated, expected, "version {version}");
+        let entries = store.list(&ALL).unwrap();
+        let devices: Vec<&[i64]> = entries.iter().rev().map(|e| e.devices.as_slice()).collect();
+        assert_eq!(devices, [&[1][..], &[1], &[2], &[], &[], &[]], "version {version}");
+        assert_eq!(store.devices().unwrap().iter().map(|d| (d.id, d.run_count)).collect::<Vec<_>>(), [(2, 1), (1, 2)]);
+        store.insert(&record(&id(1), 1_800_000_000)).unwrap();
+        store.tag(&id(1), "after").unwrap();
+        drop(store);
+        assert_eq!(Store::open(folder.path()).unwrap().list(&ALL).unwrap().len(), entries.len() + 1);
+    }
+}
+
+#[test]
+fn a_migration_that_fails_half_way_leaves_the_earlier_version_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(FILE_NAME);
+    std::fs::copy(kept_history(1), &path).unwrap();
+    // The last table that the step would make is there already: everything before it is done by then.
+    let raw = Connection::open(&path).unwrap();
+    raw.execute_batch("CREATE TABLE run_devices (x)").unwrap();
+    drop(raw);
+    let before = schema_of(&path);
+    assert!(matches!(Store::open(folder.path()), Err(StoreError::Unusable { .. })));
+    assert_eq!(schema_of(&path), before);
+    Connection::open(&path).unwrap().execute_batch("DROP TABLE run_devices").unwrap();
+    assert_eq!(Store::open(folder.path()).unwrap().list(&ALL).unwrap().len(), 6);
+}
+
+#[test]
+fn a_history_that_may_not_be_written_can_be_read_and_says_so_when_written() {
+    let folder = tempfile::tempdir().unwrap();
+    Store::open(folder.path()).unwrap().insert(&record("aa", 1)).unwrap();
+    let uri = format!("file:{}?mode=ro", folder.path().join(FILE_NAME).display());
+    let raw = Connection::open(uri).unwrap();
+    assert!(raw.is_readonly("main").unwrap());
+    drop(raw);
+    // Root may write to any file; what is asked here is what another user would get.
+    // SAFETY: a plain call without arguments.
+    if unsafe { libc::geteuid() } == 0 {
+        return eprintln!("skipped: root may write where others may not; crates/cli tests a read-only mount");
+    }
+    std::fs::set_permissions(folder.path().join(FILE_NAME), std::os::unix::fs::PermissionsExt::from_mode(0o400))
+        .unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.list(&ALL).unwrap().len(), 1);
+    assert!(matches!(store.insert(&record("bb", 1)), Err(StoreError::ReadOnly { .. })));
+}
+
+#[test]
+fn tags_and_notes_stay_with_their_run_and_go_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    for n in ["aa", "bb"] {
+        store.insert(&record(n, 1)).unwrap();
+    }
+    for tag in ["new-cable", "firmware-2", "new-cable"] {
+        store.tag("aa", tag).unwrap();
+    }
+    store.note("aa", "after the update;\nit was hot").unwrap();
+    let entry = store.get("aa").unwrap().entry;
+    assert_eq!(
+        (entry.tags, entry.note.as_str()),
+        (vec!["firmware-2".into(), "new-cable".into()], "after the update;\nit was hot")
+    );
+    for bad in ["", "two words", "a,b", "line\n", "\u{1f}", &"x".repeat(65)] {
+        assert!(matches!(store.tag("aa", bad), Err(StoreError::Tag { .. })), "{bad}");
+    }
+    let tagged = |store: &Store, tags: &[&str]| {
+        let filter = Filter { tags: tags.iter().map(|t| (*t).to_owned()).collect(), ..ALL };
+        store.list(&filter).unwrap().len()
+    };
+    assert_eq!((tagged(&store, &["new-cable"]), tagged(&store, &["new-cable", "firmware-2"])), (1, 1));
+    assert!(store.untag("aa", "firmware-2").unwrap() && !store.untag("aa", "firmware-2").unwrap());
+    assert_eq!((tagged(&store, &["new-cable", "firmware-2"]), tagged(&store, &["'"])), (0, 0));
+    assert_eq!(store.delete(&["aa".into(), "zz".into()]).unwrap(), 1);
+    store.insert(&record("aa", 2)).unwrap();
+    let again = store.get("aa").unwrap().entry;
+    assert_eq!((again.tags, again.note), (vec![], String::new()), "tags of a deleted run came back");
+}
+
+#[test]
+fn a_list_can_be_by_kind_and_since() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    for (n, kind) in [(1, "run"), (2, "baseline"), (3, "run")] {
+        let mut record = record(&id(n), u64::from(n) * 100);
+        record.kind = kind.into();
+        store.insert(&record).unwrap();
+    }
+    let starts = |filter| store.list(&filter).unwrap().iter().map(|e| e.started_unix_s).collect::<Vec<_>>();
+    assert_eq!(starts(Filter { kind: Some("run".into()), ..ALL }), [300, 100]);
+    assert_eq!(starts(Filter { since_unix_s: Some(200), ..ALL }), [300, 200]);
+    assert_eq!(starts(Filter { since_unix_s: Some(200), kind: Some("run".into()), limit: Some(1), ..ALL }), [300]);
+    assert_eq!(starts(Filter { since_unix_s: Some(u64::MAX), ..ALL }), [0u64; 0]);
+}
+
+#[test]
+fn a_result_of_fio_is_kept_as_fios_word_once_and_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    let text = include_str!("../../foreign/tests/fio/cli_global_two_jobs.json");
+    let run = trueio_foreign::parse_fio(text).unwrap();
+    let id = store.insert_fio(&run).unwrap();
+    let stored = store.get(&id).unwrap();
+    assert_eq!(trueio_foreign::parse_fio(&stored.json).unwrap(), run);
+    assert_eq!((stored.entry.source, stored.entry.kind.as_str()), (Source::Fio, "fio"));
+    assert_eq!((stored.entry.verdict.as_str(), stored.entry.devices.len()), ("", 0), "nobody looked");
+    assert!(stored.entry.summary.starts_with("fio-3.33, 2 jobs, up to "), "{}", stored.entry.summary);
+    assert!(matches!(store.insert_fio(&run), Err(StoreError::AlreadyThere { .. })));
+    let failed = trueio_foreign::parse_fio(include_str!("../../foreign/tests/fio/err_enospc.json")).unwrap();
+    let id = store.insert_fio(&failed).unwrap();
+    assert_eq!(store.get(&id).unwrap().entry.outcome, "failed");
+}
+
 const INSERTED: &str = "one more record is on the disk";
 const CHILD_FOLDER: &str = "TRUEIO_STORE_TEST_CHILD_FOLDER";
+/// Which of several processes it is: their ids must differ.
+const CHILD_NUMBER: &str = "TRUEIO_STORE_TEST_CHILD_NUMBER";
 
 /// Not a test by itself: the process that the next test kills. Without its variable it does nothing.
 #[test]
 fn child_inserts_until_it_is_killed() {
     let Some(folder) = std::env::var_os(CHILD_FOLDER) else { return };
-    let store = Store::open(Path::new(&folder)).unwrap();
-    let begin = store.list(usize::MAX).unwrap().len() as u32;
+    let mut store = Store::open(Path::new(&folder)).unwrap();
+    let number: Option<u32> = std::env::var(CHILD_NUMBER).ok().map(|text| text.parse().unwrap());
+    let begin = number.map_or_else(|| store.list(&ALL).unwrap().len() as u32, |number| (number + 1) << 24);
     for n in begin.. {
         store.insert(&record(&id(n), u64::from(n))).unwrap();
         println!("{INSERTED}");
@@ -228,7 +395,7 @@ fn a_kill_in_the_middle_of_an_insert_leaves_every_record_whole() {
         let raw = Connection::open(&path).unwrap();
         let check: String = raw.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(check, "ok", "round {round}");
-        let entries = store.list(usize::MAX).unwrap();
+        let entries = store.list(&ALL).unwrap();
         assert!(entries.len() >= count, "round {round}: a record that was there is gone");
         for entry in &entries[..entries.len() - count] {
             let record: RunRecord = serde_json::from_str(&store.get(&entry.id).unwrap().json).unwrap();
@@ -238,4 +405,40 @@ fn a_kill_in_the_middle_of_an_insert_leaves_every_record_whole() {
     }
     assert!(count >= 25, "an insert that had returned is gone: {count}");
     assert!(journal_count > 0, "no kill fell inside a transaction");
+}
+
+/// Goal: many processes that write at once lose no record, and agree on which devices there are.
+/// Method: eight processes insert without pause for a second and are killed; each insert that had
+/// returned must be there. All their records are of one disk: there must be one device.
+#[test]
+fn many_processes_that_write_at_once_lose_nothing_and_know_one_device() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Store::open(folder.path()).unwrap());
+    let children: Vec<_> = (0..8)
+        .map(|n| {
+            Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "child_inserts_until_it_is_killed", "--nocapture"])
+                .env(CHILD_FOLDER, folder.path())
+                .env(CHILD_NUMBER, n.to_string())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    std::thread::sleep(Duration::from_secs(1));
+    let mut returned = 0;
+    for mut child in children {
+        child.kill().unwrap();
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut said).unwrap();
+        child.wait().unwrap();
+        returned += said.matches(INSERTED).count();
+        assert!(!said.contains("panicked"), "{said}");
+    }
+    let store = Store::open(folder.path()).unwrap();
+    let count = store.list(&ALL).unwrap().len();
+    assert!(returned >= 8, "the processes wrote hardly anything: {returned}");
+    assert!(count >= returned, "{returned} inserts had returned, {count} are there");
+    let devices = store.devices().unwrap();
+    assert_eq!(devices.iter().map(|d| d.run_count).collect::<Vec<_>>(), [count as u64]);
 }

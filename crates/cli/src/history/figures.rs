@@ -1,0 +1,185 @@
+//! The figures of a run, one row an operation, in one form for records of trueio and results of fio.
+//!
+//! A record's rows are those of its report, with the same rules: a percentile that the sample does
+//! not support is absent, and the verdict and its reasons are part of the row. A row of fio is fio's
+//! word: level E0, no verdict, and only the percentiles that fio itself gave.
+
+use std::fmt::Write as _;
+use trueio_foreign::{FioDirection, FioJob, FioOp, FioRun};
+use trueio_model::{CheckOutcome, PhaseRecord, RunRecord, Verdict, units};
+use trueio_report::clean;
+use trueio_store::Entry;
+
+/// The figures of one operation.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Figure {
+    /// The phase's name; the job's for fio.
+    pub(super) phase: String,
+    /// The job's name.
+    pub(super) job: String,
+    /// `read`, `write`, `trim`, `sync`, `mixed`.
+    pub(super) op: String,
+    /// What was done and how: runs are alike if this is.
+    pub(super) load: String,
+    pub(super) io_count: u64,
+    pub(super) error_count: Option<u64>,
+    pub(super) elapsed_ns: Option<u64>,
+    pub(super) bytes_per_s: Option<f64>,
+    pub(super) ios_per_s: Option<f64>,
+    /// Which latency: `lat`, `lat from intended start`, `clat`, `slat`.
+    pub(super) latency: Option<String>,
+    pub(super) latency_ns_p50: Option<u64>,
+    pub(super) latency_ns_p99: Option<u64>,
+    pub(super) latency_ns_p999: Option<u64>,
+    pub(super) latency_ns_max: Option<u64>,
+    pub(super) cpu_ns_per_io: Option<f64>,
+    /// `None`: nobody looked.
+    pub(super) verdict: Option<Verdict>,
+    /// `E0` to `E4`.
+    pub(super) level: String,
+    /// Why it is suspect or contradicted; empty if it is neither.
+    pub(super) reasons: String,
+}
+
+/// A record's rows.
+pub(super) fn of_record(record: &RunRecord) -> Vec<Figure> {
+    let rows = trueio_report::summary(record);
+    rows.iter()
+        .map(|row| {
+            let phase = &record.phases[row.phase_index];
+            let job = &phase.jobs[row.job_index];
+            let [p50, p99, p999] = row.quantiles.map(|quantile| quantile.map(|q| q.value_ns));
+            Figure {
+                phase: phase.name.clone(),
+                job: job.name.clone(),
+                op: row.op.to_string(),
+                load: trueio_report::load_of(record, row.phase_index, job),
+                io_count: row.io_count,
+                error_count: Some(row.error_count),
+                elapsed_ns: Some(job.elapsed_ns),
+                bytes_per_s: row.bytes_per_s,
+                ios_per_s: row.ios_per_s,
+                latency: row
+                    .latency_ns_max
+                    .map(|_| if row.is_from_intended { "lat from intended start" } else { "lat" }.to_owned()),
+                latency_ns_p50: p50,
+                latency_ns_p99: p99,
+                latency_ns_p999: p999,
+                latency_ns_max: row.latency_ns_max,
+                cpu_ns_per_io: row.cpu_ns_per_io,
+                verdict: Some(phase.verdict),
+                level: phase.level.to_string(),
+                reasons: reasons(phase),
+            }
+        })
+        .collect()
+}
+
+/// The sentences of the checks that object.
+fn reasons(phase: &PhaseRecord) -> String {
+    let objects = |outcome| matches!(outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted);
+    let text: Vec<String> = phase
+        .checks
+        .iter()
+        .filter(|check| objects(check.outcome))
+        .map(|check| format!("{}: {}", check.name, check.sentence))
+        .collect();
+    text.join(" ")
+}
+
+/// The rows of a result of fio.
+pub(super) fn of_fio(run: &FioRun) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for job in &run.jobs {
+        let transfers: u64 = job.ops.iter().filter(|op| op.direction != FioDirection::Sync).map(|op| op.io_count).sum();
+        let mut cpu_ns_per_io = job.cpu_ns.filter(|_| transfers > 0).map(|ns| ns / transfers as f64);
+        figures.extend(job.ops.iter().map(|op| fio_row(run, job, op, cpu_ns_per_io.take())));
+    }
+    figures
+}
+
+fn fio_row(run: &FioRun, job: &FioJob, op: &FioOp, cpu_ns_per_io: Option<f64>) -> Figure {
+    let latency = op.headline();
+    let percentile = |percent| latency.and_then(|l| l.percentile_ns(percent));
+    Figure {
+        phase: job.name.clone(),
+        job: job.name.clone(),
+        op: op.direction.to_string(),
+        load: fio_load(run, job),
+        io_count: op.io_count,
+        // fio counts them only with continue_on_error, and not by direction.
+        error_count: None,
+        elapsed_ns: (op.elapsed_ns > 0).then_some(op.elapsed_ns),
+        bytes_per_s: op.bytes_per_s,
+        ios_per_s: op.ios_per_s,
+        latency: latency.map(|l| l.kind.to_string()),
+        latency_ns_p50: percentile(50.0),
+        latency_ns_p99: percentile(99.0),
+        latency_ns_p999: percentile(99.9),
+        latency_ns_max: latency.map(|l| l.max_ns),
+        cpu_ns_per_io,
+        verdict: None,
+        level: "E0".to_owned(),
+        reasons: if job.error == 0 {
+            String::new()
+        } else {
+            format!("fio says that the job ended with error {}", job.error)
+        },
+    }
+}
+
+/// What a job of fio did, in fio's own options.
+fn fio_load(run: &FioRun, job: &FioJob) -> String {
+    const NAMES: [&str; 9] =
+        ["rw", "bs", "ioengine", "iodepth", "numjobs", "direct", "fsync", "fdatasync", "rate_iops"];
+    let given = NAMES.iter().filter_map(|name| Some(format!("{name}={}", job.option(run, name)?)));
+    let text: Vec<String> = std::iter::once("fio".to_owned()).chain(given).collect();
+    text.join(" ")
+}
+
+/// A result of fio as text: what it is, and what it is not.
+pub(super) fn fio_text(run: &FioRun, entry: &Entry) -> String {
+    let mut out = format!(
+        "result of {}  {}  id {}\n\nThis is fio's own word. Nobody watched the kernel or the disk meanwhile, so there \
+         is no\nevidence (level E0) and no verdict.\n\n",
+        clean(&run.version),
+        entry.started_at,
+        super::short(&entry.id)
+    );
+    let show = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
+    let micros = |ns: Option<u64>| show(ns.map(|ns| units::three_digits(ns as f64 / 1e3)));
+    let figures = of_fio(run);
+    let label = |f: &Figure| clean(&format!("{} {}", f.job, f.op)).into_owned();
+    let width = figures.iter().map(|f| label(f).chars().count()).max().unwrap_or(0);
+    let _ = writeln!(
+        out,
+        "{:width$}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  latency\n{:width$}  {:>10}  {:>10}  {:>10}  \
+         {:>10}  {:>10}  {:>10}",
+        "", "bandwidth", "IOPS", "p50", "p99", "p99.9", "max", "", "MiB/s", "1/s", "µs", "µs", "µs", "µs"
+    );
+    for figure in &figures {
+        let _ = writeln!(
+            out,
+            "{:width$}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {}",
+            label(figure),
+            show(figure.bytes_per_s.map(|b| units::three_digits(b / f64::from(1 << 20)))),
+            show(figure.ios_per_s.map(|n| units::format_count(n.round() as u64))),
+            micros(figure.latency_ns_p50),
+            micros(figure.latency_ns_p99),
+            micros(figure.latency_ns_p999),
+            micros(figure.latency_ns_max),
+            figure.latency.as_deref().unwrap_or("–")
+        );
+    }
+    out.push('\n');
+    for job in &run.jobs {
+        let _ = writeln!(out, "{}: {}", clean(&job.name), clean(&fio_load(run, job)));
+        if job.error != 0 {
+            let _ = writeln!(out, "  fio says that it ended with error {}", job.error);
+        }
+    }
+    for note in &run.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    out
+}

@@ -1,0 +1,190 @@
+//! Looking into the history: the list, the devices, one run.
+
+use super::{Document, document, filter, get, short, store, text, unreadable};
+use crate::failure::Failure;
+use crate::output;
+use clap::ArgMatches;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use trueio_model::{IdentityKind, units};
+use trueio_report::clean;
+use trueio_store::{Device, Entry, Source, Stored};
+
+/// What stands where the verdict of a record would: nobody watched.
+const NO_EVIDENCE: &str = "no evidence";
+
+/// `trueio history list`.
+pub(super) fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let store = store()?;
+    let mut filter = filter(&store, matches)?;
+    filter.limit = Some(*matches.get_one::<usize>("limit").expect("it has a default"));
+    let entries = store.list(&filter).map_err(|e| unreadable(&e))?;
+    if matches.get_flag("json") {
+        let rows: Vec<Value> = entries.iter().map(entry_json).collect();
+        output::print_all(&format!("{:#}\n", Value::from(rows)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let is_asked = filter.device.is_some() || !filter.tags.is_empty() || filter.kind.is_some();
+    if entries.is_empty() && filter.limit != Some(0) {
+        eprintln!(
+            "{}",
+            if is_asked || filter.since_unix_s.is_some() {
+                "no run in the history is like that"
+            } else {
+                "nothing was measured yet; `trueio baseline` begins"
+            }
+        );
+    }
+    let mut out = String::new();
+    for entry in &entries {
+        let verdict = if entry.source == Source::Fio { NO_EVIDENCE } else { &entry.verdict };
+        let mut line = format!(
+            "{}  {}  {:8}  {:12}  {}  {}",
+            short(&entry.id),
+            entry.started_at,
+            entry.kind,
+            verdict,
+            entry.target,
+            entry.summary
+        );
+        for tag in &entry.tags {
+            let _ = write!(line, "  #{tag}");
+        }
+        if !entry.note.is_empty() {
+            let _ = write!(line, "  “{}”", entry.note.lines().next().unwrap_or_default());
+        }
+        let _ = writeln!(out, "{}", clean(&line));
+    }
+    output::print_all(&out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A line of the list as JSON.
+fn entry_json(entry: &Entry) -> Value {
+    json!({
+        "id": entry.id, "started_at": entry.started_at, "kind": entry.kind, "target": entry.target,
+        "disk": entry.disk, "verdict": verdict_json(entry), "outcome": entry.outcome, "summary": entry.summary,
+        "source": entry.source.name(), "tags": entry.tags, "note": entry.note, "devices": entry.devices,
+    })
+}
+
+/// A result of fio has no verdict: null, not an empty one.
+fn verdict_json(entry: &Entry) -> Value {
+    match entry.source {
+        Source::Trueio => entry.verdict.clone().into(),
+        Source::Fio => Value::Null,
+    }
+}
+
+/// `trueio history devices`.
+pub(super) fn devices(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let devices = store()?.devices().map_err(|e| unreadable(&e))?;
+    if matches.get_flag("json") {
+        let rows: Vec<Value> = devices
+            .iter()
+            .map(|device| {
+                let known_by: Vec<Value> =
+                    device.keys.iter().map(|(kind, value)| json!({ "kind": kind.name(), "value": value })).collect();
+                json!({
+                    "id": device.id, "label": device.label, "known_by": known_by, "run_count": device.run_count,
+                    "newest_at": trueio_model::format_utc(device.newest_unix_s),
+                })
+            })
+            .collect();
+        output::print_all(&format!("{:#}\n", Value::from(rows)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if devices.is_empty() {
+        eprintln!("no run was on a device with a world-wide identifier, a serial number or a filesystem UUID");
+    }
+    let mut out = String::new();
+    for device in &devices {
+        let line = format!(
+            "#{:<3} {}; {} run{}, the newest {}",
+            device.id,
+            device.label,
+            units::format_count(device.run_count),
+            if device.run_count == 1 { "" } else { "s" },
+            trueio_model::format_utc(device.newest_unix_s)
+        );
+        let _ = writeln!(out, "{}", clean(&line));
+        for (kind, value) in &device.keys {
+            let _ = writeln!(out, "     {kind} {}", clean(value));
+        }
+    }
+    output::print_all(&out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Devices in a sentence: `#1 Samsung SSD, #2 …`.
+pub(super) fn names(devices: &[Device]) -> String {
+    let text: Vec<String> = devices.iter().map(|device| format!("#{} {}", device.id, clean(&device.label))).collect();
+    text.join("; ")
+}
+
+/// `trueio history show`.
+pub(super) fn show(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let store = store()?;
+    let stored = get(&store, text(matches, "id"))?;
+    if matches.get_flag("json") {
+        output::print_all(&format!("{:#}\n", portable(&stored)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let entry = &stored.entry;
+    let mut out = String::new();
+    let known = store.devices().map_err(|e| unreadable(&e))?;
+    let on: Vec<&Device> = known.iter().filter(|device| entry.devices.contains(&device.id)).collect();
+    for device in &on {
+        let by = device.keys.first().map_or(String::new(), |(kind, value)| format!(", known by its {kind} {value}"));
+        let _ = writeln!(out, "device  #{} {}{}", device.id, clean(&device.label), clean(&by));
+    }
+    if on.is_empty() && entry.source == Source::Trueio && !entry.target.is_empty() {
+        let _ = writeln!(out, "device  nothing in this record tells its device from others of the same name");
+    }
+    if !entry.tags.is_empty() {
+        let _ = writeln!(out, "tags    {}", clean(&entry.tags.join(", ")));
+    }
+    for (index, line) in entry.note.lines().enumerate() {
+        let _ = writeln!(out, "{}{}", if index == 0 { "note    " } else { "        " }, clean(line));
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    match document(&stored)? {
+        Document::Record(record) => {
+            out.push_str(&trueio_report::terminal(&record, &output::style(std::io::stdout().is_terminal())));
+        }
+        Document::Fio(run) => out.push_str(&super::figures::fio_text(&run, entry)),
+    }
+    output::print_all(&out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The version of the form in which a run leaves the history with its tags and note.
+pub(super) const PORTABLE_VERSION: u64 = 1;
+/// What that form calls itself.
+pub(super) const PORTABLE_FORMAT: &str = "trueio-history-entry";
+
+/// A run with everything that is kept of it, as `import` reads it. The devices are left out: they follow
+/// from the record, and their numbers mean something in this history only.
+pub(super) fn portable(stored: &Stored) -> Value {
+    let entry = &stored.entry;
+    // fio's text leaves as it is, for its id is made of it; so does what is damaged.
+    let as_text = || Value::from(stored.json.as_str());
+    let document = match entry.source {
+        Source::Trueio => serde_json::from_str(&stored.json).unwrap_or_else(|_| as_text()),
+        Source::Fio => as_text(),
+    };
+    json!({
+        "format": PORTABLE_FORMAT, "version": PORTABLE_VERSION, "source": entry.source.name(),
+        "tags": entry.tags, "note": entry.note, "document": document,
+    })
+}
+
+/// What tells a device, in a column of a table.
+pub(super) fn known_by(device: &Device) -> String {
+    let of = |kind: IdentityKind| device.keys.iter().find(|(k, _)| *k == kind).map(|(_, value)| value.clone());
+    IdentityKind::ALL.into_iter().find_map(of).unwrap_or_default()
+}

@@ -1,0 +1,248 @@
+//! `trueio history` and `trueio report`: what was measured before.
+//!
+//! Records of trueio come with their evidence; results of fio are kept as fio's word and never
+//! get a verdict. Nothing here measures; deleting is the only thing that takes something away, and it
+//! takes what is named.
+
+mod arguments;
+mod exchange;
+mod figures;
+mod listing;
+mod table;
+
+use crate::failure::Failure;
+use crate::output;
+use clap::ArgMatches;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+use trueio_device::{System, target_facts};
+use trueio_foreign::FioRun;
+use trueio_model::{DeviceIdentity, RunRecord, units};
+use trueio_store::{Device, Filter, Source, Store, StoreError, Stored};
+
+pub(crate) use arguments::arguments;
+
+/// `trueio history …`.
+pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    match matches.subcommand() {
+        None => listing::list(matches),
+        Some(("list", matches)) => listing::list(matches),
+        Some(("devices", matches)) => listing::devices(matches),
+        Some(("show", matches)) => listing::show(matches),
+        Some(("tag", matches)) => tag(matches),
+        Some(("untag", matches)) => untag(matches),
+        Some(("note", matches)) => note(matches),
+        Some(("delete", matches)) => delete(matches),
+        Some(("import", matches)) => exchange::import(matches),
+        Some(("export", matches)) => exchange::export(matches),
+        _ => unreachable!("clap demands one of the commands above"),
+    }
+}
+
+fn store() -> Result<Store, Failure> {
+    let open = || Store::open(&trueio_store::default_directory()?);
+    open().map_err(|e| Failure::failed("the history cannot be opened", &e))
+}
+
+fn unreadable(error: &StoreError) -> Failure {
+    Failure::failed("the history cannot be read", error)
+}
+
+fn unwritable(error: &StoreError) -> Failure {
+    Failure::failed("the history was not changed", error)
+}
+
+/// The one value of an argument that clap demands.
+fn text<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
+    matches.get_one::<String>(name).expect("clap demands it")
+}
+
+/// The whole id that `id` is the beginning of.
+fn whole_id(store: &Store, id: &str) -> Result<String, Failure> {
+    store.whole_id(id).map_err(|e| match e {
+        StoreError::NotFound { .. } | StoreError::Ambiguous { .. } => no_such_run(&e),
+        other => unreadable(&other),
+    })
+}
+
+fn get(store: &Store, id: &str) -> Result<Stored, Failure> {
+    store.get(id).map_err(|e| match e {
+        StoreError::NotFound { .. } | StoreError::Ambiguous { .. } => no_such_run(&e),
+        other => unreadable(&other),
+    })
+}
+
+fn no_such_run(error: &StoreError) -> Failure {
+    Failure::refused_by(error, Some("`trueio history` lists what there is"))
+}
+
+fn tag(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let mut store = store()?;
+    let id = whole_id(&store, text(matches, "id"))?;
+    for tag in matches.get_many::<String>("tags").expect("clap demands one") {
+        store.tag(&id, tag).map_err(|e| match e {
+            StoreError::Tag { .. } => Failure::refused_by(&e, None),
+            other => unwritable(&other),
+        })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn untag(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let mut store = store()?;
+    let id = whole_id(&store, text(matches, "id"))?;
+    let mut code = ExitCode::SUCCESS;
+    for tag in matches.get_many::<String>("tags").expect("clap demands one") {
+        if !store.untag(&id, tag).map_err(|e| unwritable(&e))? {
+            eprintln!("error: {} has no tag `{tag}`", short(&id));
+            code = ExitCode::from(2);
+        }
+    }
+    Ok(code)
+}
+
+fn note(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let mut store = store()?;
+    let id = whole_id(&store, text(matches, "id"))?;
+    store.note(&id, text(matches, "text")).map_err(|e| unwritable(&e))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn delete(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let mut store = store()?;
+    let mut ids = Vec::new();
+    // All are found before the first goes.
+    for id in matches.get_many::<String>("ids").expect("clap demands one") {
+        ids.push(whole_id(&store, id)?);
+    }
+    ids.sort();
+    ids.dedup();
+    let count = store.delete(&ids).map_err(|e| unwritable(&e))?;
+    eprintln!("{count} run{} deleted", if count == 1 { "" } else { "s" });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The beginning of an id that lists show.
+fn short(id: &str) -> String {
+    id.chars().take(8).collect()
+}
+
+/// `trueio report`.
+pub(crate) fn report(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    output::check(matches)?;
+    let name = text(matches, "record");
+    output::refuse_to_replace(matches, std::iter::once(Path::new(name)))?;
+    let record = find(name)?;
+    output::deliver(&record, matches, false)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A record by its file or its id.
+fn find(name: &str) -> Result<RunRecord, Failure> {
+    let path = Path::new(name);
+    if path.is_file() {
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Failure::refused(format!("`{name}` cannot be read\n  because: {e}")))?;
+        return trueio_report::parse(&text)
+            .map_err(|e| Failure::refused(format!("`{name}` is no record that can be read\n  because: {e}")));
+    }
+    match document(&get(&store()?, name)?)? {
+        Document::Record(record) => Ok(*record),
+        Document::Fio(_) => Err(Failure::refused(format!(
+            "`{name}` is a result of fio, not a record: there is no evidence to report\n\nhint: `trueio history show \
+             {name}` prints its figures"
+        ))),
+    }
+}
+
+/// What the history keeps of a run.
+enum Document {
+    Record(Box<RunRecord>),
+    Fio(FioRun),
+}
+
+fn document(stored: &Stored) -> Result<Document, Failure> {
+    let refused = |error: &dyn std::error::Error| {
+        let what = format!("the history's record {} cannot be read", short(&stored.entry.id));
+        Failure::refused(crate::failure::chain(&what, Some(error)))
+    };
+    match stored.entry.source {
+        Source::Trueio => {
+            trueio_report::parse(&stored.json).map(|r| Document::Record(Box::new(r))).map_err(|e| refused(&e))
+        }
+        Source::Fio => trueio_foreign::parse_fio(&stored.json).map(Document::Fio).map_err(|e| refused(&e)),
+    }
+}
+
+/// The filter that the flags of `list`, `export` and `trend` make.
+fn filter(store: &Store, matches: &ArgMatches) -> Result<Filter, Failure> {
+    let device = match matches.get_one::<String>("device") {
+        Some(name) => Some(find_device(store, name)?.id),
+        None => None,
+    };
+    Ok(Filter {
+        device,
+        tags: matches.get_many::<String>("tag").map_or_else(Vec::new, |tags| tags.cloned().collect()),
+        kind: matches.get_one::<String>("kind").cloned(),
+        since_unix_s: matches.get_one::<String>("since").map(|text| since(text)).transpose()?,
+        limit: None,
+    })
+}
+
+/// A moment: a date, or how long ago.
+fn since(text: &str) -> Result<u64, Failure> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let ago = || units::parse_duration_ns(text).ok().map(|ns| now.saturating_sub(ns / 1_000_000_000));
+    trueio_model::parse_utc(text).or_else(ago).ok_or_else(|| {
+        Failure::refused(format!(
+            "--since `{text}` is no moment\n\nhint: a date (`2026-11-20`, `2026-11-20T20:28`, in UTC), or how long ago \
+             (`7d`, `12h`)"
+        ))
+    })
+}
+
+/// A device by its number in the history, by a path on it, or by a part of what it is known by.
+fn find_device(store: &Store, name: &str) -> Result<Device, Failure> {
+    let hint = "\n\nhint: `trueio history devices` lists the devices that were measured";
+    let devices = store.devices().map_err(|e| unreadable(&e))?;
+    if let Ok(id) = name.trim_start_matches('#').parse::<i64>() {
+        let found = devices.into_iter().find(|device| device.id == id);
+        return found.ok_or_else(|| Failure::refused(format!("the history knows no device {id}{hint}")));
+    }
+    let wanted = name.to_lowercase();
+    let is_it = |device: &Device| {
+        let texts = std::iter::once(&device.label).chain(device.keys.iter().map(|(_, value)| value));
+        texts.map(|text| text.to_lowercase()).any(|text| text.contains(&wanted))
+    };
+    // A path comes first: what is said of it is what this machine says now.
+    let node = Path::new("/dev").join(name);
+    let path = if Path::new(name).exists() { Path::new(name) } else { &node };
+    if !name.is_empty() && path.exists() {
+        return device_at(store, path, hint);
+    }
+    let mut found: Vec<Device> = devices.into_iter().filter(is_it).collect();
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(Failure::refused(format!(
+            "no run in the history was on a device that `{name}` names, and there is no such path{hint}"
+        ))),
+        _ => Err(Failure::refused(format!("`{name}` fits several devices: {}{hint}", listing::names(&found)))),
+    }
+}
+
+/// The device that a path lies on now.
+fn device_at(store: &Store, path: &Path, hint: &str) -> Result<Device, Failure> {
+    let facts = target_facts(&System::live(), path).map_err(|e| Failure::refused_by(&e, None))?;
+    let identity = DeviceIdentity::of(&facts);
+    if identity.is_empty() {
+        return Err(Failure::refused(format!(
+            "what is under `{}` has no world-wide identifier, serial number or filesystem UUID that this user can \
+             read, so which earlier runs were on it cannot be known{hint}",
+            path.display()
+        )));
+    }
+    store.device_of(&identity).map_err(|e| unreadable(&e))?.ok_or_else(|| {
+        Failure::refused(format!("no run in the history was on the device under `{}`{hint}", path.display()))
+    })
+}

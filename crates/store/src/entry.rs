@@ -1,0 +1,163 @@
+//! A run's line in the list: what can be said without reading its record.
+
+use trueio_foreign::FioRun;
+use trueio_model::{Outcome, RunRecord, Verdict, units};
+
+/// Whose document a run's text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A record of trueio, with its evidence.
+    Trueio,
+    /// A result of fio: its word, without evidence.
+    Fio,
+}
+
+impl Source {
+    /// The name in files and databases.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Trueio => "trueio",
+            Source::Fio => "fio",
+        }
+    }
+}
+
+/// A run in the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The record's id, 32 hexadecimal digits.
+    pub id: String,
+    /// When the run began, in seconds since 1970-01-01 UTC; of fio, when it ended.
+    pub started_unix_s: u64,
+    /// The same for people.
+    pub started_at: String,
+    /// `baseline`, `run`, …; `fio` for a result of fio.
+    pub kind: String,
+    /// The targets' paths, joined by `, `.
+    pub target: String,
+    /// The disks under them, joined by `, `; empty if there were none.
+    pub disk: String,
+    /// The worst verdict of its phases (`supported`, `suspect`, `contradicted`); empty if nothing
+    /// was measured, and for a result of fio: nobody looked.
+    pub verdict: String,
+    /// `complete`, `interrupted` or `failed`.
+    pub outcome: String,
+    /// One line: phases, and the best figures that the evidence supports.
+    pub summary: String,
+    /// Whose document it is.
+    pub source: Source,
+    /// The user's words; empty if there are none.
+    pub note: String,
+    /// The user's tags, sorted.
+    pub tags: Vec<String>,
+    /// The devices it was on, by their numbers in this history. Empty if nothing tells them from others.
+    pub devices: Vec<i64>,
+}
+
+/// The id under which a result of fio is kept: the same text has the same.
+pub fn foreign_id(text: &str) -> String {
+    format!("{:032x}", xxhash_rust::xxh3::xxh3_128(text.as_bytes()))
+}
+
+impl Entry {
+    /// What the list says of a record.
+    pub(crate) fn of_record(record: &RunRecord) -> Self {
+        let paths: Vec<&str> = record.targets.iter().map(|t| t.path.as_str()).collect();
+        let mut disks: Vec<String> = Vec::new();
+        for disk in record.targets.iter().flat_map(|t| &t.disks) {
+            let text = match &disk.model.value {
+                Some(model) => format!("{} ({model})", disk.name),
+                None => disk.name.clone(),
+            };
+            if !disks.contains(&text) {
+                disks.push(text);
+            }
+        }
+        Self {
+            id: record.id.to_ascii_lowercase(),
+            started_unix_s: record.started_unix_s,
+            started_at: record.started_at.clone(),
+            kind: record.kind.clone(),
+            target: paths.join(", "),
+            disk: disks.join(", "),
+            verdict: record.phases.iter().map(|p| p.verdict).max().map_or_else(String::new, |v| v.to_string()),
+            outcome: match &record.outcome {
+                Outcome::Complete => "complete",
+                Outcome::Interrupted { .. } => "interrupted",
+                Outcome::Failed { .. } => "failed",
+            }
+            .to_owned(),
+            summary: summary_of(record),
+            source: Source::Trueio,
+            note: String::new(),
+            tags: Vec::new(),
+            devices: Vec::new(),
+        }
+    }
+
+    /// What the list says of a result of fio.
+    pub(crate) fn of_fio(run: &FioRun) -> Self {
+        let mut targets: Vec<&str> = Vec::new();
+        for job in &run.jobs {
+            for name in ["filename", "directory"] {
+                if let Some(target) = job.option(run, name)
+                    && !targets.contains(&target)
+                {
+                    targets.push(target);
+                }
+            }
+        }
+        let count = run.jobs.len();
+        let mut summary = format!("{}, {count} job{}", run.version, if count == 1 { "" } else { "s" });
+        let ops = || run.jobs.iter().flat_map(|job| &job.ops);
+        push_best(
+            &mut summary,
+            ops().filter_map(|op| op.bytes_per_s).fold(0.0, f64::max),
+            ops().filter_map(|op| op.ios_per_s).fold(0.0, f64::max),
+        );
+        Self {
+            id: foreign_id(&run.json),
+            started_unix_s: run.timestamp_unix_s,
+            started_at: trueio_model::format_utc(run.timestamp_unix_s),
+            kind: "fio".to_owned(),
+            target: targets.join(", "),
+            disk: String::new(),
+            verdict: String::new(),
+            outcome: if run.jobs.iter().any(|job| job.error != 0) { "failed" } else { "complete" }.to_owned(),
+            summary,
+            source: Source::Fio,
+            note: String::new(),
+            tags: Vec::new(),
+            devices: Vec::new(),
+        }
+    }
+}
+
+/// Phases, and the best bandwidth and rate of those that nothing contradicts: a list has no room
+/// for the reason that must stand beside a contradicted figure.
+fn summary_of(record: &RunRecord) -> String {
+    let count = record.phases.len();
+    let mut text = format!("{count} phase{}", if count == 1 { "" } else { "s" });
+    let contradicted = record.phases.iter().filter(|p| p.verdict == Verdict::Contradicted).count();
+    if contradicted > 0 {
+        text.push_str(&format!(", {contradicted} contradicted"));
+    }
+    let jobs = record.phases.iter().filter(|p| p.verdict != Verdict::Contradicted).flat_map(|p| &p.jobs);
+    let (mut bytes_per_s, mut ios_per_s) = (0.0f64, 0.0f64);
+    for job in jobs.filter(|j| j.elapsed_ns > 0) {
+        let seconds = job.elapsed_ns as f64 / 1e9;
+        for op in &job.ops {
+            bytes_per_s = bytes_per_s.max(op.byte_count as f64 / seconds);
+            ios_per_s = ios_per_s.max(op.io_count as f64 / seconds);
+        }
+    }
+    push_best(&mut text, bytes_per_s, ios_per_s);
+    text
+}
+
+fn push_best(text: &mut String, bytes_per_s: f64, ios_per_s: f64) {
+    if ios_per_s > 0.0 {
+        let rate = units::format_count(ios_per_s.round() as u64);
+        text.push_str(&format!(", up to {} and {rate} IOPS", units::format_bandwidth(bytes_per_s)));
+    }
+}
