@@ -18,6 +18,7 @@ mod pattern;
 mod recorder;
 mod request;
 mod ruler;
+mod sample;
 mod verify;
 mod worker;
 

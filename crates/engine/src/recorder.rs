@@ -8,7 +8,7 @@
 //! Progress is a few relaxed atomic stores per interval, on a cache line of the worker's own.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use trueio_model::{CpuTime, Histogram, IoFailure, LatencySet, OpKind, OpRecord, SeriesRow, VerifyFailure};
+use trueio_model::{CpuTime, Histogram, IoFailure, LatencySet, OpKind, OpRecord, SampledIo, SeriesRow, VerifyFailure};
 
 /// Rows kept at most; 36,000 of 100 ms are an hour.
 const SERIES_ROWS_MAX: usize = 36_000;
@@ -293,6 +293,8 @@ pub struct WorkerReport {
     pub verified_block_count: u64,
     /// Blocks that differed.
     pub verify_failure_count: u64,
+    /// I/Os sampled while requests were traced, in the order of completion.
+    pub samples: Vec<SampledIo>,
     /// What the engine noticed.
     pub engine_notes: Vec<String>,
     /// The error that ended the worker before its limits, if one did.
@@ -315,6 +317,7 @@ impl WorkerReport {
             verify_failures: Vec::new(),
             verified_block_count: 0,
             verify_failure_count: 0,
+            samples: Vec::new(),
             engine_notes: Vec::new(),
             fatal: Some(error),
             was_stopped: false,

@@ -28,6 +28,7 @@ pub fn measure_ruler(clock: AnyClock) -> Ruler {
         start: &start,
         progress: &Progress::default(),
         clock,
+        sample_window: None,
     };
     let report = run_worker(&context);
     let reads = &report.ops[0].latency.total;

@@ -24,10 +24,11 @@ use crate::pace::Calendar;
 use crate::pattern::{Generator, worker_seed};
 use crate::recorder::{OpRecorder, Progress, Recorder, WorkerReport, slot_of};
 use crate::request::{REQUEST_BLOCK, Request};
+use crate::sample::Samples;
 use crate::verify::{self, BlockHeader};
 use std::io;
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 use trueio_direct::BufferPool;
@@ -144,6 +145,8 @@ pub struct WorkerContext<'a> {
     pub progress: &'a Progress,
     /// The clock, made once for the run.
     pub clock: AnyClock,
+    /// The number of the window in which requests are traced now, 0 for none; `None` if they never are.
+    pub sample_window: Option<&'a AtomicU32>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -287,7 +290,9 @@ pub struct Worker<'a, E, C> {
     write_buffers_from: usize,
     writes_need_data: bool,
     sharing: Sharing,
+    /// Paced and verified jobs; all others while I/Os are sampled.
     has_work_per_io: bool,
+    samples: Samples<'a>,
     calendar: Option<Calendar>,
     recorder: Recorder,
     slots: Box<[Slot]>,
@@ -366,10 +371,12 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             0 => depth,
             most => (most as usize).min(depth),
         };
+        let samples = Samples::new(context.sample_window, &clock);
         Self {
             context,
             engine,
             clock,
+            samples,
             pool: ManuallyDrop::new(pool),
             generator: Generator::new(plan, context.worker),
             content,
@@ -462,8 +469,11 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             self.deadline = self.measured_from + self.clock.to_ticks(runtime_ns);
         }
         self.row_from = self.measured_from;
-        self.next_event = if self.is_ramping { self.measured_from } else { self.next_boundary().min(self.deadline) };
         self.cpu_from = thread_cpu();
+        if !self.is_ramping {
+            self.look_for_window(self.started);
+        }
+        self.next_event = if self.is_ramping { self.measured_from } else { self.next_look() };
         let mut last = self.measured_from;
         let result = self.issue_all(&mut last);
         if let Err(error) = result {
@@ -673,10 +683,13 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         0
     }
 
-    /// What paced and verified jobs do with each completion.
+    /// What paced and verified jobs do with each completion, and others with those that are sampled.
     #[cold]
     fn after_one(&mut self, index: u32, now: u64) {
         let slot = self.slots[index as usize];
+        if self.samples.is_open() {
+            self.samples.offer(&slot.request, slot.issued, now, &self.clock);
+        }
         if self.calendar.is_some() {
             self.record_paced(&slot, now);
         }
@@ -801,7 +814,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     #[cold]
     fn wait_idle(&mut self, due: u64) {
         let look_up = self.clock.now() + self.clock.to_ticks(INTERVAL_NS / 2);
-        let now = self.clock.wait_until(due.min(self.next_event).min(look_up));
+        // A look for a window is not worth waking up for.
+        let event = if self.is_ramping { self.measured_from } else { self.next_row_or_end() };
+        let now = self.clock.wait_until(due.min(event).min(look_up));
         if now >= self.next_event {
             self.handle_events(now);
         }
@@ -833,6 +848,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             let recorder = self.recorder.op(OpKind::Sync);
             recorder.io_count += 1;
             recorder.interval.record(self.clock.to_ns(now - before));
+            self.samples.offer(request, before, now, &self.clock);
         } else {
             // Whatever was written before is lost or not, nobody knows: never retried, always fatal.
             self.recorder.op(OpKind::Sync).error_count += 1;
@@ -850,6 +866,23 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
 
     fn next_boundary(&self) -> u64 {
         self.row_from + self.clock.to_ticks(INTERVAL_NS)
+    }
+
+    /// The next row's end, or the deadline while it has not passed.
+    fn next_row_or_end(&self) -> u64 {
+        if self.is_done { self.next_boundary() } else { self.next_boundary().min(self.deadline) }
+    }
+
+    /// The same, or the next look for a window in which I/Os are sampled.
+    fn next_look(&self) -> u64 {
+        self.next_row_or_end().min(self.samples.next_poll)
+    }
+
+    /// Looks whether I/Os are sampled from now on.
+    fn look_for_window(&mut self, now: u64) {
+        self.samples.poll(now, &self.clock);
+        let plan = self.context.plan;
+        self.has_work_per_io = plan.pace.is_some() || plan.verify.is_some() || self.samples.is_open();
     }
 
     /// The ramp's end, a row's end, the deadline: whatever has come by `now`.
@@ -874,14 +907,11 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 self.is_done = true;
                 self.ended = self.deadline;
             }
+            if now >= self.samples.next_poll {
+                self.look_for_window(now);
+            }
         }
-        self.next_event = if self.is_ramping {
-            self.measured_from
-        } else if self.is_done {
-            self.next_boundary()
-        } else {
-            self.next_boundary().min(self.deadline)
-        };
+        self.next_event = if self.is_ramping { self.measured_from } else { self.next_look() };
     }
 
     /// At the ramp's end: what is in flight will complete in the measured part, so its submission
@@ -1181,6 +1211,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             verify_failures: self.verify_failures,
             verified_block_count: self.verified_block_count,
             verify_failure_count: self.verify_failure_count,
+            samples: self.samples.into_kept(),
             engine_notes,
             fatal: self.fatal,
             was_stopped: self.was_stopped,

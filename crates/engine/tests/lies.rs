@@ -139,6 +139,7 @@ fn run(job: &Job, content: &Rc<RefCell<Vec<u8>>>, lie: Lie) -> WorkerReport {
         start: &start,
         progress: &progress,
         clock: choose_clock(),
+        sample_window: None,
     };
     let clock = VirtualClock::default();
     let disk = Disk {

@@ -19,6 +19,7 @@ mod record;
 mod spec;
 mod steady;
 mod time;
+mod trace;
 pub mod units;
 mod usb;
 
@@ -43,6 +44,7 @@ pub use record::{
 pub use spec::{JobSpec, SpecValue};
 pub use steady::{SteadyPlan, SteadyRound, SteadyState, SteadyVariable};
 pub use time::{format_utc, parse_utc};
+pub use trace::{RequestSum, SampledIo, SyncOrder, TraceRecord, TransferMatch};
 pub use usb::{
     UsbAlternate, UsbAnswer, UsbBlock, UsbDisk, UsbExplanation, UsbFacts, UsbInterface, UsbNode, UsbReport, UsbRule,
     UsbTransport, UsbTrouble, UsbWay,

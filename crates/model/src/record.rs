@@ -1,6 +1,8 @@
 //! What was measured, with everything needed to judge it later and elsewhere.
 
-use crate::{Check, Environment, EvidenceLevel, Histogram, JobSpec, Plan, SteadyState, TargetFacts, Verdict};
+use crate::{
+    Check, Environment, EvidenceLevel, Histogram, JobSpec, Plan, SteadyState, TargetFacts, TraceRecord, Verdict,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -126,6 +128,9 @@ pub struct PhaseRecord {
     pub devices: Vec<DeviceDelta>,
     /// The targets' pages in the page cache: (path, before, after).
     pub residency: Vec<(String, Option<Residency>, Option<Residency>)>,
+    /// What block requests traced in samples say. Absent where evidence was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceRecord>,
     /// What the checks say together.
     pub verdict: Verdict,
     /// How far the evidence reaches.

@@ -92,6 +92,7 @@ impl Setting<'_> {
             jobs: Vec::new(),
             devices: Vec::new(),
             residency: Vec::new(),
+            trace: None,
             verdict: trueio_model::Verdict::Supported,
             level: trueio_model::EvidenceLevel::E0,
             checks: Vec::new(),
@@ -197,6 +198,7 @@ impl Setting<'_> {
                         start: &start,
                         progress: &progress[next],
                         clock: self.clock,
+                        sample_window: None,
                     };
                     next += 1;
                     let start = &start;

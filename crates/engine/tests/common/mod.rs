@@ -213,6 +213,7 @@ impl Job {
                     start,
                     progress: &progress,
                     clock: clock(),
+                    sample_window: None,
                 })
             });
             worker.join().expect("the worker does not panic")
