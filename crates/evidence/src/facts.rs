@@ -4,7 +4,7 @@ use crate::watch::Observation;
 use trueio_model::{
     Check, CheckOutcome, CpuTime, DeviceCounters, DeviceDelta, DirectPolicy, DirectSupport, DiskFacts, EngineKind,
     Environment, FilePlan, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Ruler, SteadyState, SyncMode, TargetFacts,
-    TargetKind,
+    TargetKind, TraceRecord,
 };
 
 /// A measured phase, as the checks see it.
@@ -18,6 +18,8 @@ pub struct PhaseFacts<'a> {
     pub records: &'a [JobRecord],
     /// What was seen meanwhile.
     pub observation: &'a Observation,
+    /// What traced requests say; `None` if tracing was not tried.
+    pub trace: Option<&'a TraceRecord>,
     /// How long the measured part took, in nanoseconds.
     pub elapsed_ns: u64,
     /// CPU time of the process tree in the measured part.
@@ -175,6 +177,15 @@ impl<'a> PhaseFacts<'a> {
             return Some("The disks' counters could not be read.".to_owned());
         }
         None
+    }
+
+    /// What was traced, if anything was; else why not, as a sentence, and what would help.
+    pub(crate) fn traced(&self) -> Result<&'a TraceRecord, String> {
+        let Some(trace) = self.trace else { return Err("Requests were not traced.".to_owned()) };
+        match &trace.missing {
+            None => Ok(trace),
+            Some(why) => Err(format!("Requests were not traced: {why}.")),
+        }
     }
 
     /// True if something between file and disk may write more than it is given: RAID, copy on

@@ -43,15 +43,21 @@ pub struct FileMap {
 /// `struct fiemap_extent`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Extent {
-    logical: u64,
-    physical: u64,
-    length: u64,
+pub(crate) struct Extent {
+    pub(crate) logical: u64,
+    pub(crate) physical: u64,
+    pub(crate) length: u64,
     reserved64: [u64; 2],
-    flags: u32,
+    pub(crate) flags: u32,
     reserved: [u32; 3],
 }
 const _: () = assert!(size_of::<Extent>() == 56);
+
+impl Extent {
+    /// Flags of extents whose content does not lie, as it was written, at the place that is given: place
+    /// not known, not yet allocated, encoded, not aligned, inline, tail packed.
+    pub(crate) const ELSEWHERE: u32 = 0x2 | 0x4 | 0x8 | 0x80 | 0x100 | 0x200 | 0x400;
+}
 
 const BATCH: usize = 128;
 
@@ -111,7 +117,27 @@ pub fn map_file(file: &File, path: &str, offset_bytes: u64, size_bytes: u64) -> 
 }
 
 fn by_fiemap(file: &File, begin: u64, end: u64, map: &mut FileMap) -> io::Result<()> {
+    map.is_complete = each_extent(file, begin, end, |extent| {
+        let extent_end = extent.logical.saturating_add(extent.length).min(end);
+        let length = extent_end.saturating_sub(extent.logical.max(begin));
+        if extent.flags & EXTENT_UNWRITTEN != 0 {
+            map.unwritten_bytes += length;
+        } else {
+            map.stored_bytes += length;
+            if extent.flags & EXTENT_ENCODED != 0 {
+                map.encoded_bytes += length;
+            }
+        }
+        map.extent_count += 1;
+    })?;
+    Ok(())
+}
+
+/// Hands over the extents between `begin` and `end`, in order, by `FIEMAP`; nothing is flushed for it.
+/// The first and the last may reach beyond. False if there are more than are looked at.
+pub(crate) fn each_extent(file: &File, begin: u64, end: u64, mut each: impl FnMut(&Extent)) -> io::Result<bool> {
     let mut at = begin;
+    let mut count = 0;
     while at < end {
         let mut request = Request {
             start: at,
@@ -130,31 +156,19 @@ fn by_fiemap(file: &File, begin: u64, end: u64, map: &mut FileMap) -> io::Result
         }
         let found = &request.extents[..(request.mapped_extents as usize).min(BATCH)];
         for extent in found {
-            let extent_end = extent.logical.saturating_add(extent.length).min(end);
-            let length = extent_end.saturating_sub(extent.logical.max(at));
-            if extent.flags & EXTENT_UNWRITTEN != 0 {
-                map.unwritten_bytes += length;
-            } else {
-                map.stored_bytes += length;
-                if extent.flags & EXTENT_ENCODED != 0 {
-                    map.encoded_bytes += length;
-                }
-            }
-            map.extent_count += 1;
-            at = at.max(extent_end);
+            each(extent);
+            count += 1;
+            at = at.max(extent.logical.saturating_add(extent.length));
         }
         match found.last() {
             // A file that ends in a hole has no extent there.
-            None => return Ok(()),
-            Some(last) if last.flags & EXTENT_LAST != 0 => return Ok(()),
-            Some(_) if map.extent_count >= EXTENT_COUNT_MAX => {
-                map.is_complete = at >= end;
-                return Ok(());
-            }
+            None => return Ok(true),
+            Some(last) if last.flags & EXTENT_LAST != 0 => return Ok(true),
+            Some(_) if count >= EXTENT_COUNT_MAX => return Ok(at >= end),
             Some(_) => {}
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 fn by_seek(file: &File, begin: u64, end: u64, map: &mut FileMap) -> io::Result<()> {

@@ -18,6 +18,8 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
     (checks::holes::NAME, checks::holes::check),
     (checks::zero_blocks::NAME, checks::zero_blocks::check),
     (checks::flushes::NAME, checks::flushes::check),
+    (checks::flush_order::NAME, checks::flush_order::check),
+    (checks::traced_requests::NAME, checks::traced_requests::check),
     (checks::foreign_io::NAME, checks::foreign_io::check),
     (checks::achieved_depth::NAME, checks::achieved_depth::check),
     (checks::pace::NAME, checks::pace::check),
@@ -55,7 +57,7 @@ pub fn judge(facts: &PhaseFacts<'_>) -> (Verdict, EvidenceLevel, Vec<Check>) {
 }
 
 /// E1 needs the disks' counters and an idle baseline of each; E2 a witness of the file or the
-/// process besides.
+/// process besides; E3 sampled I/Os whose requests were found on the disk.
 fn level(facts: &PhaseFacts<'_>, findings: &[Check]) -> EvidenceLevel {
     let saw = |name: &str| {
         findings.iter().any(|check| {
@@ -66,6 +68,9 @@ fn level(facts: &PhaseFacts<'_>, findings: &[Check]) -> EvidenceLevel {
     let has_baseline = !devices.is_empty() && devices.iter().all(|delta| delta.baseline_ns > 0);
     if !has_baseline || !saw(checks::block_layer_bytes::NAME) {
         return EvidenceLevel::E0;
+    }
+    if facts.trace.is_some_and(|trace| trace.matched_count() > 0) {
+        return EvidenceLevel::E3;
     }
     let closer = [checks::process_read_bytes::NAME, checks::page_cache::NAME, checks::holes::NAME];
     if closer.into_iter().any(saw) { EvidenceLevel::E2 } else { EvidenceLevel::E1 }

@@ -1,6 +1,8 @@
 //! What the kernel and the disks counted while a phase ran, and what that says of its figures.
 //!
-//! [`Watch`] reads counters before and after a phase; a handful of small files, under a millisecond.
+//! [`Watch`] reads counters before and after a phase; a handful of small files, under a millisecond. As
+//! root it also traces single requests in short windows of the phase (`trace/`), and the I/Os that the
+//! workers sampled in the same windows are matched with them.
 //! [`judge`] hands what it saw to the checks, each in a file of its own under `checks/`, and joins
 //! their findings to a verdict: contradicted if any check contradicts, else suspect if any doubts,
 //! else supported. The level says how far the evidence reaches.
@@ -9,8 +11,8 @@
 //! and each lie can be staged in a test from numbers alone.
 //!
 //! Cannot see: what happens below the disk that Linux shows (a hypervisor's or a drive's cache);
-//! forced-unit-access writes as such; who of several processes a disk's request belonged to. Where
-//! a check could not see, its outcome is `not_seen` and its sentence says why; that counts neither
+//! without root, forced-unit-access writes as such and who of several processes a disk's request
+//! belonged to. Where a check could not see, its outcome is `not_seen` and its sentence says why; that counts neither
 //! for nor against. `docs/evidence.md` describes every check.
 
 mod checks;
@@ -19,6 +21,7 @@ mod facts;
 mod filemap;
 mod judge;
 mod sample;
+mod trace;
 mod watch;
 
 pub use explain::explain_failure;
@@ -26,4 +29,5 @@ pub use facts::PhaseFacts;
 pub use filemap::{FileMap, map_file};
 pub use judge::{CHECKS, judge};
 pub use sample::ContentSample;
+pub use trace::{FilePlace, Piece, Traced, TracedDisk, why_not_traced};
 pub use watch::{Heat, Observation, Watch};

@@ -6,14 +6,20 @@
 //! [`Watch::after`] counts the disks first. So the counted span contains the measured one, and
 //! little else.
 //!
+//! Where it may, [`Watch::baseline`] also prepares to trace requests, and `before` begins and `after`
+//! ends that; see [`crate::trace`].
+//!
 //! Cost: one small read a disk, one `cachestat` a file, two small reads for the process and the
 //! processors. [`Observation::cost_ns`] says what it was. Files are opened for reading only.
 
 use crate::filemap::{FileMap, map_file};
 use crate::sample::{ContentSample, sample};
+use crate::trace::{Trace, Traced, Watched};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 use trueio_device::{
     CpuTicks, Pressure, System, background_work, counters, cpu_ticks, pressure, process_io, temperature, throttle_count,
@@ -24,11 +30,13 @@ use trueio_model::{DeviceCounters, DeviceDelta, FilePlan, Prepare, Residency, Ta
 #[derive(Debug)]
 pub struct Watch {
     system: System,
+    targets: Vec<TargetFacts>,
     disks: Vec<DiskWatch>,
     files: Vec<FileWatch>,
     maps: Vec<FileMap>,
     samples: Vec<ContentSample>,
     background: Vec<String>,
+    trace: Option<Trace>,
     notes: BTreeSet<String>,
     begin: Option<Begin>,
     cost: Duration,
@@ -75,6 +83,8 @@ pub struct Observation {
     pub maps: Vec<FileMap>,
     /// What a sample of each file's blocks held, if it was asked for.
     pub samples: Vec<ContentSample>,
+    /// What was traced; `None` if there was no baseline, during which tracing is prepared.
+    pub traced: Option<Traced>,
     /// Share of all processors' time that the hypervisor took, from 0 to 1.
     pub steal_share: Option<f64>,
     /// Share of the time in which a task of this machine waited for a processor, from 0 to 1.
@@ -94,7 +104,7 @@ pub struct Observation {
     /// What could not be watched, one sentence each.
     pub notes: Vec<String>,
     /// What the watching itself took in and around the phase, in nanoseconds; the baseline is not
-    /// in it.
+    /// in it, and neither is the wait for the tracing thread after the last witness was read.
     pub cost_ns: u64,
 }
 
@@ -133,11 +143,13 @@ impl Watch {
         }
         Self {
             system: system.clone(),
+            targets: targets.to_vec(),
             disks,
             files: watched,
             maps: Vec::new(),
             samples: Vec::new(),
             background: Vec::new(),
+            trace: None,
             notes: BTreeSet::new(),
             begin: None,
             cost: Duration::ZERO,
@@ -157,6 +169,8 @@ impl Watch {
     pub fn baseline(&mut self, length: Duration) {
         self.open_files();
         self.map_files();
+        // Not before: making an instance waits for the kernel.
+        self.trace = Some(Trace::new(&self.system, &self.targets, &watched(&self.files)));
         if length.is_zero() {
             return;
         }
@@ -173,10 +187,19 @@ impl Watch {
         }
     }
 
+    /// Where workers read the number of the window in which requests are traced, 0 while none is open;
+    /// `None` if nothing will be traced.
+    pub fn sample_window(&self) -> Option<Arc<AtomicU32>> {
+        self.trace.as_ref()?.sample_window()
+    }
+
     /// To be called just before the first measured I/O is issued.
     pub fn before(&mut self) {
         let at = Instant::now();
         self.open_files();
+        if let Some(trace) = &mut self.trace {
+            trace.begin();
+        }
         for file in &mut self.files {
             file.before = file.residency();
         }
@@ -230,12 +253,15 @@ impl Watch {
             })
             .collect();
         self.cost += at.elapsed();
+        // Last, as this waits for a thread.
+        let traced = self.trace.as_mut().and_then(|trace| trace.end(&watched(&self.files)));
         Observation {
             devices,
             residency,
             process_read_bytes: both(begin.process_read_bytes, process_read_bytes).map(|(a, b)| b.saturating_sub(a)),
             maps: self.maps.clone(),
             samples: self.samples.clone(),
+            traced,
             steal_share: both(begin.ticks, ticks).and_then(|(a, b)| steal_share(a, b)),
             cpu_pressure_share: pressure
                 .map(|(a, b)| share_of(b.cpu_some_us.saturating_sub(a.cpu_some_us), measured_ns)),
@@ -311,6 +337,17 @@ impl FileWatch {
             source: found.source.to_owned(),
         })
     }
+}
+
+/// The files that are open.
+fn watched(files: &[FileWatch]) -> Vec<Watched<'_>> {
+    files
+        .iter()
+        .filter_map(|FileWatch { path, offset_bytes, size_bytes, file, .. }| {
+            let (offset_bytes, size_bytes) = (*offset_bytes, *size_bytes);
+            Some(Watched { path, file: file.as_ref()?, offset_bytes, size_bytes })
+        })
+        .collect()
 }
 
 fn both<T>(a: Option<T>, b: Option<T>) -> Option<(T, T)> {

@@ -8,8 +8,8 @@ use trueio_evidence::{CHECKS, ContentSample, Heat, Observation, explain_failure}
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
 use trueio_model::{
     Arrivals, BlockSizes, ContentKind, DeviceCounters, DirectPolicy, DirectSupport, EngineKind, EvidenceLevel, Fact,
-    IoFailure, OpKind, OpMix, Pace, Prepare, SeriesRow, SteadyRound, SteadyState, SteadyVariable, SyncMode, TargetKind,
-    Verdict, VerifyFailure,
+    IoFailure, OpKind, OpMix, Pace, Prepare, RequestSum, SeriesRow, SteadyRound, SteadyState, SteadyVariable, SyncMode,
+    SyncOrder, TargetKind, TraceRecord, TransferMatch, Verdict, VerifyFailure,
 };
 
 #[test]
@@ -875,4 +875,122 @@ fn a_flush_quicker_than_any_medium_is_passed_with_a_warning() {
     sync.latency.total = trueio_model::Histogram::new();
     (0..count).for_each(|_| sync.latency.total.record(6_000));
     phase.judge().assert("flushes", Passed, "quicker than a medium is written");
+}
+
+// flush_order, traced_requests and what a trace says of others
+
+/// A log whose requests were traced: 100 sampled writes, flushed or not.
+fn traced_log(flushed: u64, unflushed: u64) -> Phase {
+    let mut phase = Phase::honest_log();
+    let example = (unflushed > 0).then(|| "a write of 4096 bytes, and no flush".to_owned());
+    phase.trace = Some(TraceRecord {
+        disks: vec!["vda".to_owned()],
+        window_count: 4,
+        window_ns: 40_000_000,
+        ours: RequestSum { count: 100, bytes: 100 * 4096 },
+        filesystem: RequestSum { count: 100, bytes: 100 * 4096 },
+        syncs: SyncOrder {
+            sampled_count: flushed + unflushed,
+            flushed_count: flushed,
+            unflushed_count: unflushed,
+            failure_example: example,
+            ..SyncOrder::default()
+        },
+        ..TraceRecord::default()
+    });
+    phase
+}
+
+#[test]
+fn sampled_writes_that_were_flushed_in_order_raise_the_level_and_those_that_were_not_object() {
+    let honest = traced_log(100, 0).judge();
+    honest.assert("flush_order", Passed, "durable as far as the disk says");
+    assert_eq!((honest.verdict, honest.level), (Verdict::Supported, EvidenceLevel::E3));
+    traced_log(95, 5).judge().assert("flush_order", Suspect, "5 of 100 sampled writes were not durable");
+    traced_log(80, 20).judge().assert("flush_order", Contradicted, "a write of 4096 bytes, and no flush");
+}
+
+#[test]
+fn without_a_trace_the_level_stays_and_what_root_would_add_is_said() {
+    let mut phase = traced_log(100, 0);
+    let why = "block requests are traced for root only (CAP_SYS_ADMIN)".to_owned();
+    phase.trace = Some(TraceRecord { missing: Some(why), ..TraceRecord::default() });
+    let judgement = phase.judge();
+    judgement.assert("flush_order", NotSeen, "for root only");
+    judgement.assert("traced_requests", NotSeen, "at its place on the disk");
+    assert_eq!((judgement.verdict, judgement.level), (Verdict::Supported, EvidenceLevel::E2));
+}
+
+#[test]
+fn a_trace_in_which_nothing_was_matched_does_not_raise_the_level() {
+    let mut phase = traced_log(0, 0);
+    phase.judge().assert("flush_order", NotSeen, "No write and its sync");
+    assert_eq!(phase.judge().level, EvidenceLevel::E2);
+    phase.judge().assert("traced_requests", NotSeen, "carried 4 KiB, where 4 KiB were asked for at a time");
+    phase.trace.as_mut().expect("a trace").syncs.unplaced_count = 7;
+    phase.trace.as_mut().expect("a trace").syncs.sampled_count = 7;
+    phase.judge().assert("flush_order", NotSeen, "places of 7 sampled writes");
+}
+
+fn traced_reads(matched: u64, missing: u64) -> Phase {
+    let mut phase = Phase::honest_reads();
+    phase.trace = traced_log(0, 0).trace;
+    let trace = phase.trace.as_mut().expect("a trace");
+    trace.transfers = TransferMatch {
+        sampled_count: matched + missing,
+        matched_count: matched,
+        merged_count: 3,
+        missing_count: missing,
+        missing_example: (missing > 0).then(|| "a read of 4096 bytes".to_owned()),
+        ..TransferMatch::default()
+    };
+    phase
+}
+
+#[test]
+fn direct_transfers_without_a_request_at_their_place_object() {
+    let honest = traced_reads(100, 0).judge();
+    honest.assert("traced_requests", Passed, "at its own place");
+    assert_eq!(honest.check("traced_requests").found, "100 found, 3 merged with neighbours");
+    assert_eq!((honest.verdict, honest.level), (Verdict::Supported, EvidenceLevel::E3));
+    traced_reads(95, 5).judge().assert("traced_requests", Suspect, "5 of 100 sampled transfers never reached");
+    let lie = traced_reads(0, 100).judge();
+    lie.assert("traced_requests", Contradicted, "a read of 4096 bytes");
+    assert_eq!(lie.level, EvidenceLevel::E2, "nothing was matched");
+}
+
+#[test]
+fn others_that_were_traced_are_named_and_what_cannot_be_told_is_suspect() {
+    let with = |change: fn(&mut TraceRecord)| {
+        let mut phase = traced_reads(100, 0);
+        change(phase.trace.as_mut().expect("a trace"));
+        phase
+    };
+    let others = with(|trace| {
+        trace.others = RequestSum { count: 20, bytes: 20 * 65536 };
+        trace.others_names = vec!["dd".to_owned()];
+    });
+    others.judge().assert("foreign_io", Suspect, "outside our files: dd.");
+    assert!(others.judge().check("foreign_io").found.contains("1.25 MiB in 20 of 220 requests traced in 40 ms"));
+    let few = with(|trace| trace.others = RequestSum { count: 7, bytes: 7 << 20 });
+    few.judge().assert("foreign_io", Passed, "");
+    let nameless = with(|trace| trace.unattributed = RequestSum { count: 40, bytes: 40 * 4096 });
+    nameless.judge().assert("foreign_io", Suspect, "cannot be told");
+
+    // Busy before the phase: what the trace shows of the phase itself goes before what the baseline foretells.
+    let busy = |phase: &mut Phase| {
+        let delta = &mut phase.observation.devices[0];
+        delta.baseline = DeviceCounters { write_count: 5000, write_bytes: 5000 * 4096, ..delta.baseline };
+    };
+    let mut alone = traced_reads(100, 0);
+    busy(&mut alone);
+    alone.judge().assert("foreign_io", Passed, "while requests were traced");
+    let mut own = with(|trace| trace.own_elsewhere = RequestSum { count: 100, bytes: 100 * 4096 });
+    own.judge().assert("foreign_io", Passed, "");
+    busy(&mut own);
+    own.judge().assert("foreign_io", Suspect, "just before the phase");
+    let mut unsure = with(|trace| trace.inseparable = Some("a part of our files has no place".to_owned()));
+    unsure.judge().assert("foreign_io", Passed, "");
+    busy(&mut unsure);
+    unsure.judge().assert("foreign_io", Suspect, "could not be told apart: a part of our files has no place.");
 }

@@ -42,9 +42,11 @@ pub struct TraceRecord {
     pub lost_event_count: u64,
     /// Requests in our files' places.
     pub ours: RequestSum,
-    /// Requests elsewhere that the kernel marks as metadata, that a journal's thread made, or that our
-    /// own threads caused.
+    /// Requests elsewhere that the kernel marks as metadata, or that a journal's thread made.
     pub filesystem: RequestSum,
+    /// Requests elsewhere that our own threads made: tables of the filesystem that a sync call writes, or
+    /// whatever else this process does.
+    pub own_elsewhere: RequestSum,
     /// Requests elsewhere that other programs made.
     pub others: RequestSum,
     /// Requests elsewhere that the kernel made on somebody's behalf: another file's data written back,

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use trueio_device::System;
 use trueio_engine::{AnyClock, Progress, Start, TargetFile, WorkerContext, WorkerReport, run_worker};
 use trueio_evidence::{Observation, PhaseFacts, Watch, judge};
-use trueio_model::{CpuTime, FilePlan, JobPlan, OpKind, OpMix, Outcome, PhaseRecord, Prepare, RunRecord, TargetFacts};
+use trueio_model::{
+    CpuTime, EngineKind, FilePlan, JobPlan, OpKind, OpMix, Outcome, PhaseRecord, Prepare, RunRecord, TargetFacts,
+};
 
 /// How often progress is told.
 const TICK: Duration = Duration::from_millis(200);
@@ -98,7 +100,9 @@ impl Setting<'_> {
             checks: Vec::new(),
             outcome: settled.unwrap_or(Outcome::Complete),
         };
-        for ((job, reports), (_, notes)) in jobs.iter().zip(reports).zip(opened) {
+        let mut samples = Vec::new();
+        for ((job, mut reports), (_, notes)) in jobs.iter().zip(reports).zip(opened) {
+            samples.push(reports.iter_mut().map(|report| std::mem::take(&mut report.samples)).collect());
             let (mut job_record, cpu, fatal, was_stopped) = merge(job, reports, notes);
             // Our own anonymous files are known to the user by the name in the plan.
             job_record.failures.iter_mut().for_each(|f| f.path = self.name_of(jobs, &f.path));
@@ -122,12 +126,17 @@ impl Setting<'_> {
         for sample in &mut observation.samples {
             sample.path = self.name_of(jobs, &sample.path);
         }
+        let traced = observation.traced.take().map(|mut traced| {
+            traced.places.iter_mut().for_each(|place| place.path = self.name_of(jobs, &place.path));
+            traced
+        });
         let targets: Vec<TargetFacts> = record.targets.clone();
         let facts = PhaseFacts {
             targets: &targets,
             jobs,
             records: &phase.jobs,
             observation: &observation,
+            trace: None,
             elapsed_ns: phase.elapsed_ns,
             cpu: phase.cpu,
             worker_cpu: phase.worker_cpu,
@@ -136,7 +145,9 @@ impl Setting<'_> {
             steady_state: phase.steady_state.as_ref(),
             accepted_checks: &record.plan.accepted_checks,
         };
-        let (verdict, level, checks) = judge(&facts);
+        let trace = traced.map(|traced| traced.assess(&facts, &samples));
+        let (verdict, level, checks) = judge(&PhaseFacts { trace: trace.as_ref(), ..facts });
+        phase.trace = trace;
         phase.verdict = verdict;
         phase.level = level;
         phase.checks = checks;
@@ -182,6 +193,7 @@ impl Setting<'_> {
         observer: &mut dyn Observer,
     ) -> (Vec<Vec<WorkerReport>>, Counted) {
         let start = Start::holding_end();
+        let sample_window = watch.as_ref().and_then(|watch| watch.sample_window());
         let workers: u32 = jobs.iter().map(|job| job.workers).sum();
         let progress: Vec<Progress> = (0..workers).map(|_| Progress::default()).collect();
         std::thread::scope(|scope| {
@@ -198,7 +210,10 @@ impl Setting<'_> {
                         start: &start,
                         progress: &progress[next],
                         clock: self.clock,
-                        sample_window: None,
+                        // Page faults of a mapping are not I/Os that could be looked for.
+                        sample_window: sample_window
+                            .as_deref()
+                            .filter(|_| job.engine.touches_files() && job.engine != EngineKind::Mmap),
                     };
                     next += 1;
                     let start = &start;

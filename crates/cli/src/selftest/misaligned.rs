@@ -106,6 +106,7 @@ fn attempt(stage: &Stage, directory: &Path) -> Result<Row, String> {
         jobs: &[job],
         records: &[record],
         observation: &observation,
+        trace: None,
         elapsed_ns,
         cpu: CpuTime::default(),
         worker_cpu: CpuTime::default(),

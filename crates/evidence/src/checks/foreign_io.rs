@@ -2,24 +2,33 @@
 //!
 //! Reads the disks' counters over an idle span just before the phase, when nothing of ours runs, and
 //! compares its rates with the phase's. Within the phase, what goes the other way is others' too: a
-//! phase that only reads causes no writes.
+//! phase that only reads causes no writes. Where requests were traced, those outside our files' places
+//! are attributed: to others by name, to the filesystem (metadata, journal), to our own threads, or to the kernel's own threads, who write for somebody that the trace does not name.
 //!
-//! Cannot see: others who come and go within the phase and do the same as we do; those beside us
-//! below the disk (other guests of the host, other volumes of an array).
+//! Cannot see: others who come and go within the phase and do the same as we do (as root: between two
+//! traced windows); those beside us below the disk (other guests of the host, other volumes of an array).
 //!
 //! Thresholds: in the baseline at least 8 requests, and requests or bytes a second above 5 % of the
 //! phase's, or the disk busy for more than 10 % of the time; in the phase, requests or bytes the
-//! other way above 10 % of ours (at least 256 requests, or 4 MiB). Suspect.
+//! other way above 10 % of ours (at least 256 requests, or 4 MiB); in the traced windows at least 8
+//! requests, and 5 % of all requests or bytes by others, or 10 % by nobody who could be named. Suspect.
+//! What was there before the phase is no objection if three windows and 32 requests show none of it.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use trueio_model::units::{format_bandwidth, format_bytes, format_count};
-use trueio_model::{Check, CheckOutcome, DeviceCounters, DeviceDelta, OpKind};
+use trueio_model::{Check, CheckOutcome, DeviceCounters, DeviceDelta, OpKind, RequestSum, TraceRecord};
 
 pub(crate) const NAME: &str = "foreign_io";
 
 const BASELINE_REQUEST_COUNT_MIN: u64 = 8;
 const RATE_SHARE_MAX: f64 = 0.05;
 const BUSY_SHARE_MAX: f64 = 0.10;
+const TRACED_REQUEST_COUNT_MIN: u64 = 8;
+const OTHERS_SHARE_MAX: f64 = 0.05;
+const UNATTRIBUTED_SHARE_MAX: f64 = 0.10;
+/// What a trace must have seen to speak for a whole phase.
+const WINDOW_COUNT_MIN: u64 = 3;
+const ALL_COUNT_MIN: u64 = 32;
 const OTHER_WAY_SHARE_MAX: f64 = 0.10;
 const OTHER_WAY_REQUEST_COUNT_MIN: u64 = 256;
 const OTHER_WAY_BYTES_MIN: u64 = 4 << 20;
@@ -39,10 +48,32 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let report = |outcome, found: String, sentence: String| {
         finding(NAME, outcome, facts.counter_files(), "nobody else", found, sentence)
     };
+    let trace = facts.traced().ok();
+    if let Some((found, sentence)) = trace.and_then(others_traced) {
+        return report(CheckOutcome::Suspect, found, sentence);
+    }
+    let is_free = trace.is_some_and(|trace| {
+        // Our own threads write the filesystem's tables, and may do other things: much of it proves nothing.
+        let is_ours = !exceeds(trace, trace.own_elsewhere, UNATTRIBUTED_SHARE_MAX);
+        let is_long = trace.window_count >= WINDOW_COUNT_MIN && all(trace).count >= ALL_COUNT_MIN;
+        trace.inseparable.is_none() && is_ours && is_long
+    });
     for delta in &devices {
-        if let Some((found, sentence)) = busy_before(delta).or_else(|| other_way(facts, delta)) {
+        let before = if is_free { None } else { busy_before(delta) };
+        if let Some((found, sentence)) = before.or_else(|| other_way(facts, delta)) {
+            let unsure = trace.and_then(|trace| trace.inseparable.as_deref());
+            let sentence = match unsure {
+                Some(why) => format!("{sentence} Traced requests could not be told apart: {why}."),
+                None => sentence,
+            };
             return report(CheckOutcome::Suspect, found, format!("{sentence}{}", suspects(facts)));
         }
+    }
+    if let Some(trace) = trace.filter(|_| is_free) {
+        let others = trace.others.count + trace.unattributed.count;
+        let found = format!("{} of {} traced requests", format_count(others), format_count(all(trace).count));
+        let sentence = "Nobody else used the disk to speak of while requests were traced.";
+        return report(CheckOutcome::Passed, found, sentence.to_owned());
     }
     let found: Vec<String> = devices.iter().map(|delta| format!("{} idle: {}", delta.disk, activity(delta))).collect();
     report(CheckOutcome::Passed, found.join(", "), "Nobody else used the disk to speak of.".to_owned())
@@ -52,6 +83,51 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
 fn suspects(facts: &PhaseFacts<'_>) -> String {
     let background = &facts.observation.background;
     if background.is_empty() { String::new() } else { format!(" Seen on this machine: {}.", background.join("; ")) }
+}
+
+/// Everything that was traced.
+fn all(trace: &TraceRecord) -> RequestSum {
+    let sums = [trace.ours, trace.filesystem, trace.own_elsewhere, trace.others, trace.unattributed];
+    RequestSum { count: sums.iter().map(|sum| sum.count).sum(), bytes: sums.iter().map(|sum| sum.bytes).sum() }
+}
+
+/// Is it more than a share of all requests, or of all bytes, that were traced.
+fn exceeds(trace: &TraceRecord, sum: RequestSum, most: f64) -> bool {
+    let all = all(trace);
+    let of = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+    let share = of(sum.count, all.count).max(of(sum.bytes, all.bytes));
+    sum.count >= TRACED_REQUEST_COUNT_MIN && share > most
+}
+
+/// What the trace attributes to others, or cannot attribute.
+fn others_traced(trace: &TraceRecord) -> Option<(String, String)> {
+    // Without all places our own requests would be taken for others'.
+    if trace.inseparable.is_some() {
+        return None;
+    }
+    let all = all(trace);
+    let disks = trace.disks.join(", ");
+    let told = |sum: RequestSum| {
+        format!(
+            "{} in {} of {} requests traced in {} ms",
+            format_bytes(sum.bytes),
+            format_count(sum.count),
+            format_count(all.count),
+            trace.window_ns / 1_000_000
+        )
+    };
+    if exceeds(trace, trace.others, OTHERS_SHARE_MAX) {
+        let names = trace.others_names.join(", ");
+        let sentence = format!("Others used {disks} at the same time, outside our files: {names}.");
+        return Some((told(trace.others), sentence));
+    }
+    exceeds(trace, trace.unattributed, UNATTRIBUTED_SHARE_MAX).then(|| {
+        let sentence = format!(
+            "The kernel wrote to {disks} outside our files at the same time; whether for others or for the filesystem \
+             cannot be told."
+        );
+        (told(trace.unattributed), sentence)
+    })
 }
 
 fn requests(counters: &DeviceCounters) -> u64 {

@@ -7,7 +7,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use trueio_device::{System, environment, target_facts};
 use trueio_direct::AlignedBuffer;
@@ -16,8 +17,8 @@ use trueio_model::{
     BlockSizes, Check, CheckOutcome, Content, ContentKind, CpuTime, DeviceCounters, DeviceDelta, DirectFacts,
     DirectPolicy, DirectSupport, DiskFacts, DiskLimits, Distribution, EngineKind, Environment, EvidenceLevel, Fact,
     FilePlan, FileSelection, FilesystemFacts, Flush, Histogram, IoFailure, JobPlan, JobRecord, LatencySet, Layer,
-    Limits, OpKind, OpMix, OpRecord, Order, Pattern, Prepare, Queue, Residency, Ruler, SteadyState, SyncMode,
-    TargetFacts, TargetKind, UringOptions, Verdict, WriteFlags,
+    Limits, OpKind, OpMix, OpRecord, Order, Pattern, Prepare, Queue, Residency, Ruler, SampledIo, SteadyState,
+    SyncMode, TargetFacts, TargetKind, TraceRecord, UringOptions, Verdict, WriteFlags,
 };
 
 pub const MIB: u64 = 1 << 20;
@@ -231,6 +232,7 @@ pub struct Phase {
     pub jobs: Vec<JobPlan>,
     pub records: Vec<JobRecord>,
     pub observation: Observation,
+    pub trace: Option<TraceRecord>,
     pub cpu: CpuTime,
     pub worker_cpu: CpuTime,
     pub environment: Environment,
@@ -300,6 +302,7 @@ impl Phase {
             jobs: vec![job],
             records: vec![record],
             observation,
+            trace: None,
             cpu,
             worker_cpu: cpu,
             environment,
@@ -310,12 +313,18 @@ impl Phase {
     }
 
     pub fn judge(&self) -> Judgement {
+        let (verdict, level, checks) = self.with_facts(judge);
+        Judgement { verdict, level, checks, trace: self.trace.clone() }
+    }
+
+    fn with_facts<T>(&self, of: impl FnOnce(&PhaseFacts<'_>) -> T) -> T {
         let ruler = ruler();
         let facts = PhaseFacts {
             targets: &self.targets,
             jobs: &self.jobs,
             records: &self.records,
             observation: &self.observation,
+            trace: self.trace.as_ref(),
             elapsed_ns: self.elapsed_ns,
             cpu: self.cpu,
             worker_cpu: self.worker_cpu,
@@ -324,8 +333,7 @@ impl Phase {
             steady_state: self.steady_state.as_ref(),
             accepted_checks: &self.accepted_checks,
         };
-        let (verdict, level, checks) = judge(&facts);
-        Judgement { verdict, level, checks }
+        of(&facts)
     }
 }
 
@@ -334,6 +342,7 @@ pub struct Judgement {
     pub verdict: Verdict,
     pub level: EvidenceLevel,
     pub checks: Vec<Check>,
+    pub trace: Option<TraceRecord>,
 }
 
 impl Judgement {
@@ -360,6 +369,7 @@ impl Judgement {
                 check.name, check.outcome, check.sentence, check.witness, check.expected, check.found
             );
         }
+        text += &format!("{:#?}\n", self.trace);
         text
     }
 
@@ -417,13 +427,45 @@ pub struct Calls {
     pub writes: Option<OpRecord>,
     pub syncs: Option<OpRecord>,
     pub failures: Vec<IoFailure>,
+    /// Where the number of the open window stands, and what was done in windows.
+    pub window: Option<Arc<AtomicU32>>,
+    pub samples: Vec<SampledIo>,
+}
+
+fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * SECOND_NS + now.tv_nsec as u64
 }
 
 impl Calls {
+    /// Keeps what a worker would: I/Os that began in the window that is open now.
+    fn sample(&mut self, op: OpKind, offset: u64, length: usize, issued_ns: u64, window: u32) {
+        let (length, done_ns) = (length as u32, monotonic_ns());
+        if window > 0 {
+            self.samples.push(SampledIo { window, op, file: 0, offset, length, issued_ns, done_ns });
+        }
+    }
+
+    /// A sync call that somebody answered without doing anything.
+    pub fn swallowed_sync(&mut self, file: &File) {
+        let window = self.open_window();
+        let issued_ns = monotonic_ns();
+        file.metadata().expect("fstat");
+        let record = self.syncs.get_or_insert_with(|| op(OpKind::Sync, 0, 0, 0));
+        record.io_count += 1;
+        self.sample(OpKind::Sync, 0, 0, issued_ns, window);
+    }
+
+    fn open_window(&self) -> u32 {
+        self.window.as_ref().map_or(0, |window| window.load(Ordering::Acquire))
+    }
+
     /// One `pread` or `pwrite` of `length` bytes at `offset` from `address`.
     ///
     /// `address` points to `length` bytes that may be read and written.
     pub fn transfer(&mut self, kind: OpKind, file: &File, path: &Path, address: *mut u8, length: usize, offset: u64) {
+        let window = self.open_window();
+        let issued_ns = monotonic_ns();
         let at = Instant::now();
         // SAFETY: callers hand over the address of a buffer of at least `length` bytes, which
         // outlives this blocking call.
@@ -440,7 +482,7 @@ impl Calls {
             record.io_count += 1;
             record.byte_count += length as u64;
             record.latency.total.record(at.elapsed().as_nanos() as u64);
-            return;
+            return self.sample(kind, offset, length, issued_ns, window);
         }
         record.error_count += 1;
         match self.failures.first_mut() {
@@ -468,11 +510,14 @@ impl Calls {
     }
 
     pub fn fdatasync(&mut self, file: &File) {
+        let window = self.open_window();
+        let issued_ns = monotonic_ns();
         let at = Instant::now();
         file.sync_data().expect("fdatasync");
         let record = self.syncs.get_or_insert_with(|| op(OpKind::Sync, 0, 0, 0));
         record.io_count += 1;
         record.latency.total.record(at.elapsed().as_nanos() as u64);
+        self.sample(OpKind::Sync, 0, 0, issued_ns, window);
     }
 }
 
@@ -489,7 +534,7 @@ pub fn stage(job: JobPlan, io: impl FnOnce(&mut Calls)) -> Judgement {
         watch.sample_content();
     }
     watch.baseline(Duration::from_millis(150));
-    let mut calls = Calls::default();
+    let mut calls = Calls { window: watch.sample_window(), ..Calls::default() };
     watch.before();
     let at = Instant::now();
     io(&mut calls);
@@ -502,11 +547,13 @@ pub fn stage(job: JobPlan, io: impl FnOnce(&mut Calls)) -> Judgement {
     record.failures = calls.failures;
     // The calls are made by hand, so nobody accounts for their CPU; half a core is unsuspicious.
     let cpu = CpuTime { user_ns: elapsed_ns / 4, system_ns: elapsed_ns / 4 };
-    let phase = Phase {
+    let traced = observation.traced.take();
+    let mut phase = Phase {
         targets,
         jobs: vec![job],
         records: vec![record],
         observation,
+        trace: None,
         cpu,
         worker_cpu: cpu,
         environment: environment(&system),
@@ -514,6 +561,7 @@ pub fn stage(job: JobPlan, io: impl FnOnce(&mut Calls)) -> Judgement {
         steady_state: None,
         accepted_checks: Vec::new(),
     };
+    phase.trace = traced.map(|traced| phase.with_facts(|facts| traced.assess(facts, &[vec![calls.samples]])));
     phase.judge()
 }
 
@@ -542,7 +590,22 @@ impl Loop {
         let image = folder.path().join("image");
         File::create_new(&image).and_then(|file| file.set_len(size_bytes)).map_err(|error| error.to_string())?;
         let direct = if direct { "--direct-io=on" } else { "--direct-io=off" };
-        let device = run("losetup", &["--find", "--show", direct, image.to_str().expect("a plain name")])?;
+        Self::over(folder, &image, &[direct])
+    }
+
+    /// With one partition, which begins at 1 MiB.
+    pub fn partitioned(folder: tempfile::TempDir, size_bytes: u64) -> Result<Self, String> {
+        let image = folder.path().join("image");
+        File::create_new(&image).and_then(|file| file.set_len(size_bytes)).map_err(|error| error.to_string())?;
+        let below = Self::over(folder, &image, &["--partscan", "--direct-io=on"])?;
+        // Told to the kernel by hand: not every kernel reads partition tables.
+        let sectors = (size_bytes / 512 - 2048).to_string();
+        run("addpart", &[below.name(), "1", "2048", &sectors])?;
+        Ok(below)
+    }
+
+    fn over(folder: tempfile::TempDir, image: &Path, options: &[&str]) -> Result<Self, String> {
+        let device = run("losetup", &[&["--find", "--show"], options, &[image.to_str().expect("plain")]].concat())?;
         Ok(Self { device: device.into(), _folder: folder })
     }
 
@@ -567,13 +630,24 @@ pub struct Mount {
 
 impl Mount {
     pub fn new(kind: &str, below: Loop, options: &str) -> Result<Self, String> {
+        let device = below.name().to_owned();
+        Self::of(kind, below, &device, options)
+    }
+
+    /// In the only partition of a loop device.
+    pub fn in_partition(kind: &str, below: Loop) -> Result<Self, String> {
+        let device = format!("{}p1", below.name());
+        Self::of(kind, below, &device, "noatime")
+    }
+
+    fn of(kind: &str, below: Loop, device: &str, options: &str) -> Result<Self, String> {
         let quiet: &[&str] =
             if kind == "ext4" { &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"] } else { &["-q", "-f"] };
-        run(&format!("mkfs.{kind}"), &[quiet, &[below.name()]].concat())?;
+        run(&format!("mkfs.{kind}"), &[quiet, &[device]].concat())?;
         let folder = folder();
         let path = folder.path().to_str().expect("a plain name").to_owned();
         let options = if options.is_empty() { "noatime" } else { options };
-        run("mount", &["-t", kind, "-o", options, below.name(), &path])?;
+        run("mount", &["-t", kind, "-o", options, device, &path])?;
         Ok(Self { folder, _below: below })
     }
 

@@ -1,0 +1,83 @@
+//! The order of data and flush on the disk, for sampled writes that were waited for.
+//!
+//! Counting flushes says little: they may have come too early, or be others', or not be needed. So for
+//! each sampled write that a sync call or a flag makes durable, three moments are put in order: the
+//! requests that cover its physical range completed, then a flush was issued and completed, then the call
+//! returned. Whose flush it was does not matter. Data requests with forced unit access need none, and a
+//! disk that declares no volatile cache gets none; then only the data must have come before the return.
+//!
+//! Cannot see: writes whose sync call comes in a later window, or none; which of several flushes in
+//! flight at once was answered; whether the disk did what it answered (only a power cut shows that).
+//!
+//! Thresholds: more than 10 % of the sampled writes not durable contradicts, any is suspect.
+//!
+//! Source: Linux `Documentation/block/writeback_cache_control.rst`; see `trace/matching.rs`.
+
+use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
+use trueio_model::units::format_count;
+use trueio_model::{Check, CheckOutcome, TraceRecord};
+
+pub(crate) const NAME: &str = "flush_order";
+
+const FAILED_SHARE_MAX: f64 = 0.10;
+
+/// `block_rq_issue, block_rq_complete of vda`.
+pub(crate) fn witness(trace: &TraceRecord) -> String {
+    format!("block_rq_issue, block_rq_complete of {}", trace.disks.join(", "))
+}
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    let works = facts.file_works();
+    if works.is_empty() {
+        return not_applicable(NAME, facts.why_no_calls());
+    }
+    if !works.iter().any(|work| work.writes() && work.syncs()) {
+        return not_applicable(NAME, "Nothing was written that a sync call or a flag makes durable.");
+    }
+    let trace = match facts.traced() {
+        Ok(trace) => trace,
+        Err(why) => {
+            let sentence =
+                format!("{why} Traced, they show whether each flush came after its data and before the return.");
+            return not_seen(NAME, "", sentence);
+        }
+    };
+    let syncs = &trace.syncs;
+    let (durable, failed) = (syncs.durable_count(), syncs.failed_count());
+    if durable + failed == 0 {
+        let sentence = match syncs.sampled_count {
+            0 => "No write and its sync lay wholly within a traced window.".to_owned(),
+            count => format!("The places of {} sampled writes on the disk are not known.", format_count(count)),
+        };
+        return not_seen(NAME, witness(trace), sentence);
+    }
+    let expected = format!("{} sampled writes durable at the return", format_count(durable + failed));
+    let mut found = Vec::new();
+    let kinds = [
+        (syncs.flushed_count, "flushed after the data"),
+        (syncs.fua_count, "with forced unit access"),
+        (syncs.uncached_count, "to a disk that declares no volatile cache"),
+        (syncs.unflushed_count, "not flushed in between"),
+        (syncs.unwritten_count, "not on the disk yet"),
+    ];
+    for (count, words) in kinds {
+        if count > 0 {
+            found.push(format!("{} {words}", format_count(count)));
+        }
+    }
+    let report = |outcome, sentence| finding(NAME, outcome, witness(trace), expected, found.join(", "), sentence);
+    if failed == 0 {
+        let sentence = "Each sampled write was on the disk, and durable as far as the disk says, before its call \
+                        returned.";
+        return report(CheckOutcome::Passed, sentence.to_owned());
+    }
+    let share = failed as f64 / (durable + failed) as f64;
+    let outcome = if share > FAILED_SHARE_MAX { CheckOutcome::Contradicted } else { CheckOutcome::Suspect };
+    let example = syncs.failure_example.as_deref().unwrap_or_default();
+    let sentence = format!(
+        "{} of {} sampled writes were not durable when their call returned: {example}.",
+        format_count(failed),
+        format_count(durable + failed)
+    );
+    report(outcome, sentence)
+}

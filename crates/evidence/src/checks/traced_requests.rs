@@ -1,0 +1,89 @@
+//! Sampled direct transfers beside the requests of their places on the disk.
+//!
+//! Each sampled transfer must have its request: of the same direction, at the file's physical range, begun
+//! and ended within the I/O. Then it was this disk that answered, and this place of it. Requests of other
+//! sizes than were asked for (split, merged with neighbours, read ahead) are told and not doubted.
+//!
+//! Cannot see: buffered transfers, which have no request of their own; what lies between two windows;
+//! files whose places are not known (see `trace/place.rs`).
+//!
+//! Thresholds: more than 10 % of the sampled transfers without a request contradicts, any is suspect.
+
+use super::flush_order::witness;
+use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
+use trueio_model::units::{format_bytes, format_count};
+use trueio_model::{Check, CheckOutcome, OpKind, TraceRecord};
+
+pub(crate) const NAME: &str = "traced_requests";
+
+const MISSING_SHARE_MAX: f64 = 0.10;
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    if facts.file_works().is_empty() {
+        return not_applicable(NAME, facts.why_no_calls());
+    }
+    let trace = match facts.traced() {
+        Ok(trace) => trace,
+        Err(why) => {
+            let sentence = format!("{why} Traced, each sampled transfer is looked for at its place on the disk.");
+            return not_seen(NAME, "", sentence);
+        }
+    };
+    let sum = &trace.transfers;
+    if sum.matched_count + sum.missing_count == 0 {
+        let sentence = match (sum.sampled_count, trace.ours.count) {
+            (0, 0) => "No direct transfer lay wholly within a traced window.".to_owned(),
+            (0, _) => format!(
+                "Buffered transfers have no request of their own; requests in our files' places carried {}, where {} \
+                 were asked for at a time.",
+                mean(trace.ours.bytes, trace.ours.count),
+                asked(facts)
+            ),
+            (count, _) => format!("The places of {} sampled transfers on the disk are not known.", format_count(count)),
+        };
+        return not_seen(NAME, witness(trace), sentence);
+    }
+    let judged = sum.matched_count + sum.missing_count;
+    let expected = format!("{} sampled transfers at their places", format_count(judged));
+    let found = format!("{} found{}", format_count(sum.matched_count), shapes(trace));
+    let report = |outcome, sentence| finding(NAME, outcome, witness(trace), expected, found, sentence);
+    if sum.missing_count == 0 {
+        let sentence = "Each sampled transfer had its request at its own place on the disk.";
+        return report(CheckOutcome::Passed, sentence.to_owned());
+    }
+    let share = sum.missing_count as f64 / judged as f64;
+    let outcome = if share > MISSING_SHARE_MAX { CheckOutcome::Contradicted } else { CheckOutcome::Suspect };
+    let example = sum.missing_example.as_deref().unwrap_or_default();
+    let sentence = format!(
+        "{} of {} sampled transfers never reached their place on the disk: {example}.",
+        format_count(sum.missing_count),
+        format_count(judged)
+    );
+    report(outcome, sentence)
+}
+
+/// `, 12 split, 30 merged with neighbours`.
+fn shapes(trace: &TraceRecord) -> String {
+    let mut words = String::new();
+    for (count, what) in
+        [(trace.transfers.split_count, "split"), (trace.transfers.merged_count, "merged with neighbours")]
+    {
+        if count > 0 {
+            words += &format!(", {} {what}", format_count(count));
+        }
+    }
+    words
+}
+
+fn mean(bytes: u64, count: u64) -> String {
+    format_bytes(bytes / count.max(1))
+}
+
+/// The mean size of the calls.
+fn asked(facts: &PhaseFacts<'_>) -> String {
+    let sum = |of: fn(&trueio_model::OpRecord) -> u64| -> u64 {
+        let ops = facts.file_works().into_iter().flat_map(|work| work.record.ops.iter());
+        ops.filter(|record| matches!(record.op, OpKind::Read | OpKind::Write)).map(of).sum()
+    };
+    mean(sum(|record| record.byte_count), sum(|record| record.io_count))
+}

@@ -1,0 +1,369 @@
+//! What the bytes of a ring buffer mean on this kernel, as its own format files say.
+//!
+//! Offsets of fields differ from kernel to kernel, so each is looked up by name. A page is a head and
+//! events after it; an event is a word with a length and the time since the last one, and its fields.
+//!
+//! Source: Linux `Documentation/trace/ring-buffer-design.rst`, `include/linux/ring_buffer.h`
+//! (`enum ring_buffer_type`); `events/header_page`, `events/*/format`.
+
+/// One event of the block layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// `CLOCK_MONOTONIC`, in nanoseconds.
+    pub(crate) at_ns: u64,
+    pub(crate) device: u32,
+    /// First sector, of 512 bytes, from the beginning of the disk.
+    pub(crate) sector: u64,
+    pub(crate) sector_count: u32,
+    pub(crate) flags: Flags,
+    pub(crate) what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// Handed to the driver by this thread.
+    Issue { pid: i32, comm: [u8; 16] },
+    /// Answered by the disk, with an errno or 0.
+    Complete { error: i32 },
+}
+
+/// The letters of `rwbs`, as `blk_fill_rwbs` writes them: `F` for a flush before it, the kind, `F` for
+/// forced unit access, `A` read-ahead, `S` sync, `M` metadata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Flags {
+    pub(crate) kind: Kind,
+    pub(crate) is_fua: bool,
+    pub(crate) is_ahead: bool,
+    pub(crate) is_metadata: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Read,
+    Write,
+    Flush,
+    Discard,
+    Other,
+}
+
+impl Flags {
+    pub(crate) fn parse(rwbs: &[u8]) -> Self {
+        let end = rwbs.iter().position(|&byte| byte == 0).unwrap_or(rwbs.len());
+        let letters = &rwbs[..end];
+        // `FF` is a flush; an `F` before another kind is a flush that goes before it.
+        let letters = match letters {
+            [b'F', rest @ ..] if !rest.is_empty() => rest,
+            _ => letters,
+        };
+        let (kind, rest) = match letters {
+            [b'R', rest @ ..] => (Kind::Read, rest),
+            [b'W', rest @ ..] => (Kind::Write, rest),
+            [b'F', rest @ ..] => (Kind::Flush, rest),
+            [b'D', rest @ ..] => (Kind::Discard, rest),
+            [_, rest @ ..] => (Kind::Other, rest),
+            [] => (Kind::Other, letters),
+        };
+        let has = |letter| rest.contains(&letter);
+        Self { kind, is_fua: has(b'F'), is_ahead: has(b'A'), is_metadata: has(b'M') }
+    }
+}
+
+/// Where a field lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Field {
+    offset: usize,
+    size: usize,
+}
+
+impl Field {
+    /// The field `name` of a format file; its lines are `field:dev_t dev; offset:8; size:4; signed:0;`.
+    fn of(text: &str, name: &str) -> Result<Self, String> {
+        let find = |line: &str| {
+            let mut parts = line.trim().split(';').map(str::trim);
+            let declared = parts.next()?.strip_prefix("field:")?;
+            let last = declared.rsplit([' ', '\t', '*']).next()?;
+            if last.split('[').next()? != name {
+                return None;
+            }
+            let mut number = |key: &str| parts.next()?.strip_prefix(key)?.parse::<usize>().ok();
+            Some(Self { offset: number("offset:")?, size: number("size:")? })
+        };
+        text.lines().find_map(find).ok_or_else(|| format!("the kernel's trace format has no field `{name}`"))
+    }
+
+    fn bytes<'a>(&self, data: &'a [u8]) -> Option<&'a [u8]> {
+        data.get(self.offset..self.offset.checked_add(self.size)?)
+    }
+
+    /// An unsigned number of up to eight bytes, in this machine's order.
+    fn number(&self, data: &[u8]) -> Option<u64> {
+        let bytes = self.bytes(data)?;
+        Some(match *bytes {
+            [a] => u64::from(a),
+            [a, b] => u64::from(u16::from_ne_bytes([a, b])),
+            [a, b, c, d] => u64::from(u32::from_ne_bytes([a, b, c, d])),
+            _ => u64::from_ne_bytes(bytes.try_into().ok()?),
+        })
+    }
+}
+
+/// The head of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PageFormat {
+    timestamp: Field,
+    commit: Field,
+    data: usize,
+}
+
+impl PageFormat {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        Ok(Self {
+            timestamp: Field::of(text, "timestamp")?,
+            commit: Field::of(text, "commit")?,
+            data: Field::of(text, "data")?.offset,
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct EventFormat {
+    id: u64,
+    kind: Field,
+    pid: Field,
+    device: Field,
+    sector: Field,
+    sector_count: Field,
+    rwbs: Field,
+    /// The name of the thread (issue), or the error (complete).
+    last: Field,
+}
+
+impl EventFormat {
+    fn parse(text: &str, last: &str) -> Result<Self, String> {
+        let id = text.lines().find_map(|line| line.strip_prefix("ID:")?.trim().parse().ok());
+        Ok(Self {
+            id: id.ok_or("the kernel's trace format has no ID")?,
+            kind: Field::of(text, "common_type")?,
+            pid: Field::of(text, "common_pid")?,
+            device: Field::of(text, "dev")?,
+            sector: Field::of(text, "sector")?,
+            sector_count: Field::of(text, "nr_sector")?,
+            rwbs: Field::of(text, "rwbs")?,
+            last: Field::of(text, last)?,
+        })
+    }
+}
+
+/// Everything that is needed to read a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Formats {
+    page: PageFormat,
+    issue: EventFormat,
+    complete: EventFormat,
+}
+
+impl Formats {
+    /// From the texts of the two events' format files.
+    ///
+    /// # Errors
+    /// A field is missing; the sentence says which.
+    pub(crate) fn new(page: PageFormat, issue: &str, complete: &str) -> Result<Self, String> {
+        Ok(Self { page, issue: EventFormat::parse(issue, "comm")?, complete: EventFormat::parse(complete, "error")? })
+    }
+
+    fn event(&self, at_ns: u64, data: &[u8]) -> Option<Event> {
+        let kind = self.issue.kind.number(data)?;
+        let format = [&self.issue, &self.complete].into_iter().find(|format| format.id == kind)?;
+        let what = if format.id == self.issue.id {
+            let mut comm = [0; 16];
+            let name = format.last.bytes(data)?;
+            let length = name.len().min(comm.len());
+            comm[..length].copy_from_slice(&name[..length]);
+            What::Issue { pid: format.pid.number(data)? as i32, comm }
+        } else {
+            What::Complete { error: format.last.number(data)? as i32 }
+        };
+        Some(Event {
+            at_ns,
+            device: format.device.number(data)? as u32,
+            sector: format.sector.number(data)?,
+            sector_count: format.sector_count.number(data)? as u32,
+            flags: Flags::parse(format.rwbs.bytes(data)?),
+            what,
+        })
+    }
+
+    /// Hands over the events of a page, oldest first. Returns false if the page ends in what is not
+    /// understood; what comes before it was handed over.
+    pub(crate) fn read_page(&self, page: &[u8], mut event: impl FnMut(Event)) -> bool {
+        let head = || Some((self.page.timestamp.number(page)?, self.page.commit.number(page)?));
+        let Some((mut at_ns, commit)) = head() else { return false };
+        // The low 20 bits are the length, flags lie above them.
+        let Some(data) = page.get(self.page.data..) else { return false };
+        let data = &data[..data.len().min(commit as usize & 0xf_ffff)];
+        let word = |at: usize| Some(u32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?));
+        let mut at = 0;
+        while at < data.len() {
+            let Some(head) = word(at) else { return false };
+            // Bit fields: the length lies in the lowest five bits of a little-endian machine's word, in
+            // the highest of a big-endian one's.
+            let (kind, delta) =
+                if cfg!(target_endian = "little") { (head & 31, head >> 5) } else { (head >> 27, head & 0x7ff_ffff) };
+            at += 4;
+            match kind {
+                // An event that was withdrawn, or the rest of the page.
+                29 => {
+                    if delta == 0 {
+                        return true;
+                    }
+                    let Some(length) = word(at) else { return false };
+                    at_ns += u64::from(delta);
+                    at += length as usize;
+                }
+                // The time since the last event, where it does not fit into 27 bits.
+                30 => {
+                    let Some(high) = word(at) else { return false };
+                    at_ns += (u64::from(high) << 27) + u64::from(delta);
+                    at += 4;
+                }
+                // The time itself, all but its highest five bits.
+                31 => {
+                    let Some(high) = word(at) else { return false };
+                    at_ns = (at_ns & !((1 << 59) - 1)) | ((u64::from(high) << 27) + u64::from(delta));
+                    at += 4;
+                }
+                _ => {
+                    let (length, skip) = match kind {
+                        0 => match word(at) {
+                            Some(length) if length >= 4 => ((length as usize - 4).next_multiple_of(4), 4),
+                            _ => return false,
+                        },
+                        words => (words as usize * 4, 0),
+                    };
+                    at += skip;
+                    at_ns += u64::from(delta);
+                    let Some(fields) = data.get(at..at + length) else { return false };
+                    if let Some(found) = self.event(at_ns, fields) {
+                        event(found);
+                    }
+                    at += length;
+                }
+            }
+        }
+        true
+    }
+}
+
+/// `dropped events: 12` of a processor's `stats`.
+pub(crate) fn dropped_events(stats: &str) -> Option<u64> {
+    stats.lines().find_map(|line| line.strip_prefix("dropped events:")?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pages of two processors and the formats, as Linux 6.18 (x86-64) gave them: `dd` with `oflag=dsync` on
+    /// a loop device, and 0.3 s later two reads.
+    const PAGES: [&[u8]; 2] =
+        [include_bytes!("../../tests/ring/cpu0.page"), include_bytes!("../../tests/ring/cpu1.page")];
+    /// The kernel's own text of the same events.
+    const TEXT: &str = include_str!("../../tests/ring/trace.txt");
+
+    fn formats() -> Formats {
+        let page = PageFormat::parse(include_str!("../../tests/ring/header_page")).expect("a page's head");
+        let issue = include_str!("../../tests/ring/block_rq_issue.format");
+        Formats::new(page, issue, include_str!("../../tests/ring/block_rq_complete.format")).expect("two events")
+    }
+
+    /// What the kernel's text and a parsed event have in common.
+    fn line(event: &Event) -> String {
+        let flags = event.flags;
+        let (what, last) = match event.what {
+            What::Issue { comm, .. } => {
+                let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
+                ("issue", String::from_utf8_lossy(&comm[..end]).into_owned())
+            }
+            What::Complete { error } => ("complete", error.to_string()),
+        };
+        let microseconds = (event.at_ns + 500) / 1000;
+        let (major, minor) = (event.device >> 20, event.device & 0xf_ffff);
+        let (sector, count) = (event.sector, event.sector_count);
+        format!("{microseconds} {what} {major},{minor} {:?} {sector} + {count} [{last}]", flags.kind)
+    }
+
+    fn line_of_text(text: &str) -> String {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let (seconds, micro) = words[1].trim_end_matches(':').split_once('.').expect("a moment");
+        let microseconds = seconds.parse::<u64>().expect("seconds") * 1_000_000 + micro.parse::<u64>().expect("micro");
+        let what = words[2].trim_start_matches("block_rq_").trim_end_matches(':');
+        let plus = words.iter().position(|word| *word == "+").expect("a length");
+        let kind = Flags::parse(words[4].as_bytes()).kind;
+        let last = words.last().expect("a name");
+        format!("{microseconds} {what} {} {kind:?} {} + {} {last}", words[3], words[plus - 1], words[plus + 1])
+    }
+
+    #[test]
+    fn pages_say_what_the_kernels_own_text_says() {
+        let formats = formats();
+        for (cpu, page) in PAGES.into_iter().enumerate() {
+            let mut lines = Vec::new();
+            assert!(formats.read_page(page, |event| lines.push(line(&event))));
+            let of_cpu = TEXT.lines().filter(|line| line.starts_with(&format!("[00{cpu}]")));
+            assert_eq!(lines, of_cpu.map(line_of_text).collect::<Vec<_>>());
+            assert!(lines.len() > 10);
+        }
+    }
+
+    #[test]
+    fn a_page_that_was_cut_anywhere_gives_what_is_whole_and_never_panics() {
+        let formats = formats();
+        let mut all = 0;
+        formats.read_page(PAGES[0], |_| all += 1);
+        for length in 0..PAGES[0].len() {
+            let mut count = 0;
+            formats.read_page(&PAGES[0][..length], |_| count += 1);
+            assert!(count <= all);
+        }
+        // Any bytes at all: each byte of a page changed in turn.
+        for index in 0..PAGES[1].len() {
+            let mut page = PAGES[1].to_vec();
+            page[index] ^= 0xff;
+            formats.read_page(&page, |_| ());
+        }
+    }
+
+    #[test]
+    fn letters_of_rwbs_are_told_apart_by_their_place() {
+        let flags = |kind, is_fua, is_ahead, is_metadata| Flags { kind, is_fua, is_ahead, is_metadata };
+        for (letters, expected) in [
+            ("WS", flags(Kind::Write, false, false, false)),
+            ("WFS", flags(Kind::Write, true, false, false)),
+            ("FWFSM", flags(Kind::Write, true, false, true)),
+            ("FF", flags(Kind::Flush, false, false, false)),
+            ("RA", flags(Kind::Read, false, true, false)),
+            ("RAM", flags(Kind::Read, false, true, true)),
+            ("DS", flags(Kind::Discard, false, false, false)),
+            ("N", flags(Kind::Other, false, false, false)),
+            ("", flags(Kind::Other, false, false, false)),
+        ] {
+            assert_eq!(Flags::parse(letters.as_bytes()), expected, "{letters}");
+            assert_eq!(Flags::parse(format!("{letters}\0xF").as_bytes()), expected, "{letters}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_without_a_field_is_refused_with_its_name() {
+        let page = PageFormat::parse(include_str!("../../tests/ring/header_page")).expect("a page's head");
+        let issue = include_str!("../../tests/ring/block_rq_issue.format").replace("rwbs", "flags");
+        let complete = include_str!("../../tests/ring/block_rq_complete.format");
+        assert!(Formats::new(page, &issue, complete).expect_err("no rwbs").contains("`rwbs`"));
+        assert!(PageFormat::parse("").is_err());
+    }
+
+    #[test]
+    fn lost_events_are_read_from_the_statistics_of_a_processor() {
+        assert_eq!(dropped_events("entries: 4\noverrun: 0\ndropped events: 17\nread events: 3\n"), Some(17));
+        assert_eq!(dropped_events("entries: 4\n"), None);
+    }
+}

@@ -1,0 +1,336 @@
+//! Sampled I/Os beside traced requests.
+//!
+//! A direct transfer is found if requests of its direction cover every byte of its physical range, and
+//! began and ended between the worker's two readings of the clock. A durable write is in order if the
+//! requests of its range completed, then a flush was issued and completed, and then the call returned;
+//! whoever issued it. Requests with forced unit access need no flush, and a disk that declares no
+//! volatile cache gets none.
+//!
+//! Cannot see: whether the content was ours (a range that two I/Os write at the same time serves both);
+//! which of several flushes in flight at once was answered: any answer is taken for all of them. Only I/Os that lie wholly within a window are looked at.
+//!
+//! Source: Linux `Documentation/block/writeback_cache_control.rst`.
+
+use super::Traced;
+use super::format::Kind;
+use super::place::FilePlace;
+use super::window::{Request, Window};
+use std::collections::BTreeMap;
+use trueio_model::{EngineKind, JobPlan, OpKind, RequestSum, SampledIo, SyncMode, TraceRecord};
+
+/// By how much the worker's clock and the trace's may differ, in nanoseconds: both are CLOCK_MONOTONIC,
+/// the worker's is reckoned from its counter within a window.
+const CLOCKS_DIFFER_NS: u64 = 2_000;
+
+/// Names of others that are kept.
+const NAMES_MAX: usize = 4;
+
+/// A job of the phase and what each of its workers sampled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JobSamples<'a> {
+    pub(crate) job: &'a JobPlan,
+    /// Its transfers go past the page cache.
+    pub(crate) is_direct: bool,
+    /// A list for each worker, in the order of completion.
+    pub(crate) workers: &'a [Vec<SampledIo>],
+}
+
+/// What the trace says of the phase.
+pub(crate) fn assess(traced: &Traced, jobs: &[JobSamples<'_>]) -> TraceRecord {
+    let mut record = TraceRecord {
+        missing: traced.missing.clone(),
+        disks: traced.disks.iter().map(|disk| disk.name.clone()).collect(),
+        window_count: traced.windows.len() as u64,
+        window_ns: traced.windows.iter().map(Window::length_ns).sum(),
+        lost_event_count: traced.windows.iter().map(|window| window.lost_count).sum(),
+        inseparable: traced.inseparable.clone(),
+        ..TraceRecord::default()
+    };
+    attribute(traced, &mut record);
+    for samples in jobs.iter().filter(|samples| samples.job.engine != EngineKind::Mmap) {
+        samples.workers.iter().for_each(|ios| assess_worker(traced, samples, ios, &mut record));
+    }
+    record
+}
+
+/// Whose the requests were.
+fn attribute(traced: &Traced, record: &mut TraceRecord) {
+    let mut places: Vec<(u32, u64, u64)> = traced
+        .places
+        .iter()
+        .flat_map(|place| place.ranges().map(|(begin, end)| (traced.disks[place.disk].device, begin, end)))
+        .collect();
+    places.sort_unstable();
+    // Joined, so that the last one that begins before a request is the only one that may contain it.
+    let mut joined: Vec<(u32, u64, u64)> = Vec::new();
+    for (device, begin, end) in places {
+        match joined.last_mut() {
+            Some(last) if last.0 == device && begin <= last.2 => last.2 = last.2.max(end),
+            _ => joined.push((device, begin, end)),
+        }
+    }
+    let is_ours = |request: &Request| {
+        let next = joined.partition_point(|place| (place.0, place.1) < (request.device, request.end));
+        next > 0 && joined[next - 1].0 == request.device && joined[next - 1].2 > request.begin
+    };
+    let mut names: BTreeMap<&str, u64> = BTreeMap::new();
+    for window in &traced.windows {
+        let within = |request: &&Request| (window.begin_ns..window.end_ns).contains(&request.issued_ns);
+        for request in window.requests.iter().filter(within) {
+            if request.end == request.begin {
+                continue;
+            }
+            let name = window.names[usize::from(request.name)].as_str();
+            let sum = if is_ours(request) {
+                &mut record.ours
+            } else if request.flags.is_metadata || is_of_filesystem(name) {
+                &mut record.filesystem
+            } else if request.is_own {
+                &mut record.own_elsewhere
+            } else if is_of_kernel(name) {
+                &mut record.unattributed
+            } else {
+                *names.entry(name).or_default() += request.end - request.begin;
+                &mut record.others
+            };
+            add(sum, request);
+        }
+    }
+    let mut names: Vec<(&str, u64)> = names.into_iter().collect();
+    names.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    record.others_names = names.into_iter().take(NAMES_MAX).map(|(name, _)| name.to_owned()).collect();
+}
+
+fn add(sum: &mut RequestSum, request: &Request) {
+    sum.count += 1;
+    sum.bytes += request.end - request.begin;
+}
+
+/// Threads that write a filesystem's own structures.
+fn is_of_filesystem(name: &str) -> bool {
+    ["jbd2/", "xfsaild/", "xfs-"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Threads that hand over requests on somebody's behalf, and the names that are found when an interrupt
+/// does.
+fn is_of_kernel(name: &str) -> bool {
+    ["kworker/", "swapper/", "ksoftirqd/", "kswapd", "kcompactd", "migration/", "irq/"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
+fn assess_worker(traced: &Traced, samples: &JobSamples<'_>, ios: &[SampledIo], record: &mut TraceRecord) {
+    let job = samples.job;
+    let is_durable_at_once = job.sync != SyncMode::None || job.write_flags.dsync;
+    // Writes of the present window that no sync call followed yet, for each file.
+    let mut waiting: BTreeMap<u16, Vec<&SampledIo>> = BTreeMap::new();
+    let mut number = 0;
+    for io in ios {
+        if io.window != number {
+            number = io.window;
+            waiting.clear();
+        }
+        let window = traced.windows.iter().find(|window| window.number == number);
+        let Some(window) = window.filter(|w| w.begin_ns <= io.issued_ns && io.done_ns <= w.end_ns) else { continue };
+        let seen = || {
+            let path = &job.files.get(usize::from(io.file))?.path;
+            let place = traced.places.iter().find(|place| place.path == *path)?;
+            Some(Seen { traced, window, place, path })
+        };
+        match io.op {
+            OpKind::Sync => {
+                for write in waiting.remove(&io.file).unwrap_or_default() {
+                    let found = seen().map(|seen| seen.durable(write, io.done_ns, samples.is_direct));
+                    count_durable(found, record);
+                }
+            }
+            OpKind::Trim => {}
+            OpKind::Read | OpKind::Write => {
+                if samples.is_direct {
+                    count_transfer(seen().map(|seen| seen.transfer(io)), record);
+                }
+                if io.op == OpKind::Write {
+                    if is_durable_at_once {
+                        let found = seen().map(|seen| seen.durable(io, io.done_ns, samples.is_direct));
+                        count_durable(found, record);
+                    } else {
+                        waiting.entry(io.file).or_default().push(io);
+                    }
+                }
+            }
+        }
+    }
+}
+
+enum Transfer {
+    Found { is_split: bool, is_merged: bool },
+    Missing(String),
+    Unplaced,
+}
+
+enum Durable {
+    Flushed,
+    Fua,
+    Uncached,
+    Unflushed(String),
+    Unwritten(String),
+    Unplaced,
+}
+
+fn count_transfer(found: Option<Transfer>, record: &mut TraceRecord) {
+    let sum = &mut record.transfers;
+    sum.sampled_count += 1;
+    match found {
+        Some(Transfer::Found { is_split, is_merged }) => {
+            sum.matched_count += 1;
+            sum.split_count += u64::from(is_split);
+            sum.merged_count += u64::from(is_merged);
+        }
+        Some(Transfer::Missing(words)) => {
+            sum.missing_count += 1;
+            sum.missing_example.get_or_insert(words);
+        }
+        Some(Transfer::Unplaced) | None => sum.unplaced_count += 1,
+    }
+}
+
+fn count_durable(found: Option<Durable>, record: &mut TraceRecord) {
+    let sum = &mut record.syncs;
+    sum.sampled_count += 1;
+    match found {
+        Some(Durable::Flushed) => sum.flushed_count += 1,
+        Some(Durable::Fua) => sum.fua_count += 1,
+        Some(Durable::Uncached) => sum.uncached_count += 1,
+        Some(Durable::Unflushed(words)) => {
+            sum.unflushed_count += 1;
+            sum.failure_example.get_or_insert(words);
+        }
+        Some(Durable::Unwritten(words)) => {
+            sum.unwritten_count += 1;
+            sum.failure_example.get_or_insert(words);
+        }
+        Some(Durable::Unplaced) | None => sum.unplaced_count += 1,
+    }
+}
+
+/// One I/O's surroundings.
+struct Seen<'a> {
+    traced: &'a Traced,
+    window: &'a Window,
+    place: &'a FilePlace,
+    path: &'a str,
+}
+
+impl<'a> Seen<'a> {
+    fn device(&self) -> u32 {
+        self.traced.disks[self.place.disk].device
+    }
+
+    /// Requests of a kind that touch one of the ranges, issued and completed in a span, soonest completed
+    /// first.
+    fn requests(&self, kind: Kind, ranges: &[(u64, u64)], from_ns: u64, to_ns: u64) -> Vec<&'a Request> {
+        let from_ns = from_ns.saturating_sub(CLOCKS_DIFFER_NS);
+        let to_ns = to_ns + CLOCKS_DIFFER_NS;
+        let first = self.window.requests.partition_point(|request| request.issued_ns < from_ns);
+        let mut found: Vec<&Request> = self.window.requests[first..]
+            .iter()
+            .take_while(|request| request.issued_ns <= to_ns)
+            .filter(|r| r.device == self.device() && r.flags.kind == kind && !r.has_failed && r.completed_ns <= to_ns)
+            .filter(|r| ranges.iter().any(|(begin, end)| r.begin < *end && *begin < r.end))
+            .collect();
+        found.sort_by_key(|request| request.completed_ns);
+        found
+    }
+
+    fn transfer(&self, io: &SampledIo) -> Transfer {
+        let Some((ranges, is_certain)) = self.place.of_range(io.offset, u64::from(io.length)) else {
+            return Transfer::Unplaced;
+        };
+        let kind = if io.op == OpKind::Read { Kind::Read } else { Kind::Write };
+        let found = self.requests(kind, &ranges, io.issued_ns, io.done_ns);
+        let Some(used) = covering(&ranges, &found) else {
+            if !is_certain {
+                return Transfer::Unplaced;
+            }
+            return Transfer::Missing(format!(
+                "a {} of {} bytes at offset {} of `{}` took {} µs, and no request of sector {} was seen in that time",
+                io.op,
+                io.length,
+                io.offset,
+                self.path,
+                (io.done_ns - io.issued_ns) / 1000,
+                ranges[0].0 / 512
+            ));
+        };
+        let is_within = |r: &Request| ranges.iter().any(|(begin, end)| *begin <= r.begin && r.end <= *end);
+        Transfer::Found { is_split: used.len() > 1, is_merged: used.iter().any(|request| !is_within(request)) }
+    }
+
+    /// Whether a write was durable when the call that made it so returned.
+    fn durable(&self, io: &SampledIo, returned_ns: u64, is_direct: bool) -> Durable {
+        let Some((ranges, is_certain)) = self.place.of_range(io.offset, u64::from(io.length)) else {
+            return Durable::Unplaced;
+        };
+        // Data that was only copied to memory is written later, at the latest by the sync call.
+        let written_by_ns = if is_direct { io.done_ns } else { returned_ns };
+        let found = self.requests(Kind::Write, &ranges, io.issued_ns, written_by_ns);
+        let what = || format!("a write of {} bytes at offset {} of `{}`", io.length, io.offset, self.path);
+        let Some(used) = covering(&ranges, &found) else {
+            if !is_certain {
+                return Durable::Unplaced;
+            }
+            return Durable::Unwritten(format!("{} was called durable, and no request had written it", what()));
+        };
+        if used.iter().all(|request| request.flags.is_fua) {
+            return Durable::Fua;
+        }
+        if !self.traced.disks[self.place.disk].has_volatile_cache {
+            return Durable::Uncached;
+        }
+        let written_ns = used.iter().map(|request| request.completed_ns).max().unwrap_or(0);
+        let until_ns = returned_ns + CLOCKS_DIFFER_NS;
+        let is_flush = |r: &&Request| r.device == self.device() && r.flags.kind == Kind::Flush && !r.has_failed;
+        let mut flushes = self.window.requests.iter().filter(is_flush);
+        if flushes.any(|flush| flush.issued_ns >= written_ns && flush.completed_ns <= until_ns) {
+            return Durable::Flushed;
+        }
+        Durable::Unflushed(format!(
+            "{} was on the disk after {} µs and called durable after {} µs, and no flush began and ended between",
+            what(),
+            written_ns.saturating_sub(io.issued_ns) / 1000,
+            returned_ns.saturating_sub(io.issued_ns) / 1000
+        ))
+    }
+}
+
+/// The requests, soonest completed first, that together cover all ranges; none that adds nothing. `None`
+/// if they do not.
+fn covering<'a>(ranges: &[(u64, u64)], requests: &[&'a Request]) -> Option<Vec<&'a Request>> {
+    let mut open: Vec<(u64, u64)> = ranges.to_vec();
+    let mut used = Vec::new();
+    for request in requests {
+        let mut rest = Vec::new();
+        let mut has_helped = false;
+        for (begin, end) in open {
+            if request.end <= begin || end <= request.begin {
+                rest.push((begin, end));
+                continue;
+            }
+            has_helped = true;
+            if begin < request.begin {
+                rest.push((begin, request.begin));
+            }
+            if request.end < end {
+                rest.push((request.end, end));
+            }
+        }
+        if has_helped {
+            used.push(*request);
+        }
+        open = rest;
+        if open.is_empty() {
+            return Some(used);
+        }
+    }
+    None
+}

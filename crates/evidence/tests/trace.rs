@@ -1,0 +1,344 @@
+//! Requests traced on loop devices: what E3 proves, what it objects to, and that nothing of it stays.
+//!
+//! Needs root and loop devices. The disks are loop devices of our own, so nobody else uses them.
+
+mod support;
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use support::*;
+use trueio_model::{CheckOutcome, DirectPolicy, EvidenceLevel, JobPlan, OpKind, OpMix, Prepare, SyncMode, Verdict};
+
+const SIZE: u64 = 8 * MIB;
+const BLOCKS: u64 = SIZE / 4096;
+
+fn plan(path: &Path, kind: OpKind, direct: DirectPolicy) -> JobPlan {
+    let mut job = job(path.to_str().expect("a plain name"), OpMix::Only(kind), SIZE);
+    job.direct = direct;
+    job.files[0].prepare = Prepare::UseExisting;
+    job
+}
+
+/// True where requests can be traced.
+fn can_trace() -> bool {
+    match trueio_evidence::why_not_traced() {
+        None => true,
+        Some(why) => {
+            skip("root", &why);
+            false
+        }
+    }
+}
+
+/// A filesystem on a loop device of our own with a stored file, where requests can be traced.
+fn place(kind: &str, options: &str) -> Option<(Mount, std::path::PathBuf)> {
+    let mount = if can_trace() { mounted(kind, options)? } else { return None };
+    let path = mount.path().join("data");
+    drop(stored_file(&path, SIZE));
+    Some((mount, path))
+}
+
+/// 200 blocks through the page cache, an fdatasync after each.
+fn log(path: &Path) -> Judgement {
+    let mut job = plan(path, OpKind::Write, DirectPolicy::Off);
+    job.flush.fdatasync_every = 1;
+    stage(job, |calls| {
+        let file = open(path, 0);
+        for block in 0..200 {
+            let mut page = [7u8; 4096];
+            calls.transfer(OpKind::Write, &file, path, page.as_mut_ptr(), 4096, block * 4096);
+            calls.fdatasync(&file);
+        }
+    })
+}
+
+#[test]
+fn direct_transfers_are_found_at_their_places_and_nothing_objects() {
+    let _alone = alone();
+    for kind in ["ext4", "xfs"] {
+        let options = "noatime";
+        let size = if kind == "xfs" { 512 * MIB } else { 128 * MIB };
+        let Some((_mount, path)) = place_of_size(kind, options, size) else { continue };
+        for op in [OpKind::Read, OpKind::Write] {
+            let judgement = stage(plan(&path, op, DirectPolicy::Require), |calls| {
+                calls.blocks(op, &open(&path, libc::O_DIRECT), &path, BLOCKS);
+            });
+            assert_eq!(judgement.verdict, Verdict::Supported, "{kind} {op}:\n{}", judgement.report());
+            assert_eq!(judgement.level, EvidenceLevel::E3, "{kind} {op}:\n{}", judgement.report());
+            judgement.assert("traced_requests", CheckOutcome::Passed, "at its own place");
+            let trace = judgement.trace.as_ref().expect("a trace");
+            assert!(trace.transfers.matched_count >= 100, "{kind} {op}:\n{}", judgement.report());
+            assert_eq!((trace.transfers.missing_count, trace.others.count), (0, 0), "{}", judgement.report());
+        }
+    }
+}
+
+fn place_of_size(kind: &str, options: &str, size: u64) -> Option<(Mount, std::path::PathBuf)> {
+    if !can_trace() {
+        return None;
+    }
+    let below = Loop::new(folder(), size, true).map_err(|why| skip("loop", &why)).ok()?;
+    let mount = Mount::new(kind, below, options).map_err(|why| skip(kind, &why)).ok()?;
+    let path = mount.path().join("data");
+    drop(stored_file(&path, SIZE));
+    Some((mount, path))
+}
+
+#[test]
+fn synced_writes_on_a_filesystem_with_barriers_are_flushed_after_their_data() {
+    let _alone = alone();
+    let Some((_mount, path)) = place("ext4", "noatime") else { return };
+    let judgement = log(&path);
+    judgement.assert("flush_order", CheckOutcome::Passed, "before its call returned");
+    assert_eq!(judgement.verdict, Verdict::Supported, "{}", judgement.report());
+    assert_eq!(judgement.level, EvidenceLevel::E3, "{}", judgement.report());
+    let syncs = &judgement.trace.as_ref().expect("a trace").syncs;
+    assert!(syncs.flushed_count >= 20 && syncs.failed_count() == 0, "{}", judgement.report());
+}
+
+/// The lie: `fdatasync` returns, and the disk was never told to flush its volatile cache.
+#[test]
+fn synced_writes_without_barriers_are_shown_one_by_one_not_to_be_durable() {
+    let _alone = alone();
+    let Some((_mount, path)) = place("ext4", "nobarrier,noatime") else { return };
+    let judgement = log(&path);
+    judgement.assert("flush_order", CheckOutcome::Contradicted, "no flush began and ended between");
+    assert_eq!(judgement.level, EvidenceLevel::E3, "{}", judgement.report());
+    let syncs = &judgement.trace.as_ref().expect("a trace").syncs;
+    assert!(syncs.unflushed_count >= 20 && syncs.durable_count() == 0, "{}", judgement.report());
+}
+
+#[test]
+fn direct_writes_with_o_dsync_are_flushed_or_carry_forced_unit_access() {
+    let _alone = alone();
+    for (options, is_honest) in [("noatime", true), ("nobarrier,noatime", false)] {
+        let Some((_mount, path)) = place("ext4", options) else { return };
+        let mut job = plan(&path, OpKind::Write, DirectPolicy::Require);
+        job.sync = SyncMode::Dsync;
+        let judgement = stage(job, |calls| {
+            calls.blocks(OpKind::Write, &open(&path, libc::O_DIRECT | libc::O_DSYNC), &path, 200);
+        });
+        let outcome = if is_honest { CheckOutcome::Passed } else { CheckOutcome::Contradicted };
+        judgement.assert("flush_order", outcome, "");
+        judgement.assert("traced_requests", CheckOutcome::Passed, "");
+    }
+}
+
+/// The lie: a layer that answers sync calls itself (libeatmydata, for one). Nothing is written at all.
+#[test]
+fn sync_calls_that_somebody_swallowed_are_shown_to_return_before_the_data_was_written() {
+    let _alone = alone();
+    let Some((_mount, path)) = place("ext4", "noatime") else { return };
+    let mut job = plan(&path, OpKind::Write, DirectPolicy::Off);
+    job.flush.fdatasync_every = 1;
+    let nothing = File::open("/dev/null").expect("/dev/null");
+    let judgement = stage(job, |calls| {
+        let file = open(&path, 0);
+        for block in 0..100 {
+            let mut page = [7u8; 4096];
+            calls.transfer(OpKind::Write, &file, &path, page.as_mut_ptr(), 4096, block * 4096);
+            calls.swallowed_sync(&nothing);
+        }
+    });
+    judgement.assert("flush_order", CheckOutcome::Contradicted, "no request had written it");
+}
+
+/// Goal: a neighbour's bytes are attributed to it by name, and one on another disk is nobody's concern.
+/// Method: a thread with a name of its own in a process of its own (`dd`) writes a file beside ours, or
+/// one on another loop device, while we read.
+#[test]
+fn a_neighbour_on_the_same_disk_is_named_with_its_bytes_and_one_on_another_disk_is_not() {
+    let _alone = alone();
+    let Some((mount, path)) = place("ext4", "noatime") else { return };
+    let Some(other) = mounted("ext4", "noatime") else { return };
+    for (folder, is_beside) in [(mount.path(), true), (other.path(), false)] {
+        let neighbour = folder.join("neighbour");
+        drop(stored_file(&neighbour, SIZE));
+        let stop = AtomicBool::new(false);
+        let judgement = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let of = format!("of={}", neighbour.display());
+                    let arguments =
+                        [of.as_str(), "if=/dev/zero", "bs=64k", "count=128", "conv=notrunc", "oflag=direct"];
+                    let _ = std::process::Command::new("dd").args(arguments).output().expect("dd");
+                }
+            });
+            let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
+                let file = open(&path, libc::O_DIRECT);
+                (0..4).for_each(|_| calls.blocks(OpKind::Read, &file, &path, BLOCKS));
+            });
+            stop.store(true, Ordering::Relaxed);
+            judgement
+        });
+        let trace = judgement.trace.as_ref().expect("a trace");
+        if is_beside {
+            judgement.assert("foreign_io", CheckOutcome::Suspect, "outside our files: dd");
+            assert!(trace.others.count >= 8, "{}", judgement.report());
+            // Each of the neighbour's requests carries 64 KiB, and none of ours is counted among them.
+            assert_eq!(trace.others.bytes, trace.others.count * 65536, "{}", judgement.report());
+        } else {
+            judgement.assert("foreign_io", CheckOutcome::Passed, "");
+            assert_eq!((trace.others.count, trace.disks.len()), (0, 1), "{}", judgement.report());
+        }
+        assert_eq!(trace.transfers.missing_count, 0, "{}", judgement.report());
+    }
+}
+
+/// Goal: the partition's beginning is added to the filesystem's own places.
+/// Method: a loop device with a partition table, a filesystem in its only partition, at 1 MiB.
+#[test]
+fn places_in_a_partition_are_found_on_its_disk() {
+    let _alone = alone();
+    if !can_trace() {
+        return;
+    }
+    let mount = match Loop::partitioned(folder(), 128 * MIB).and_then(|below| Mount::in_partition("ext4", below)) {
+        Ok(mount) => mount,
+        Err(why) => return skip("partition", &why),
+    };
+    let path = mount.path().join("data");
+    drop(stored_file(&path, SIZE));
+    let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
+        calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
+    });
+    judgement.assert("traced_requests", CheckOutcome::Passed, "");
+    assert_eq!(judgement.level, EvidenceLevel::E3, "{}", judgement.report());
+}
+
+#[test]
+fn a_block_device_itself_and_a_file_in_many_pieces_have_their_places() {
+    let _alone = alone();
+    if !can_trace() {
+        return;
+    }
+    match Loop::new(folder(), 64 * MIB, true) {
+        Err(why) => skip("loop", &why),
+        Ok(device) => {
+            let path = device.device.clone();
+            let mut job = plan(&path, OpKind::Write, DirectPolicy::Require);
+            job.flush.fdatasync_every = 4;
+            let judgement = stage(job, |calls| {
+                let file = open(&path, libc::O_DIRECT);
+                for _ in 0..50 {
+                    calls.blocks(OpKind::Write, &file, &path, 4);
+                    calls.fdatasync(&file);
+                }
+            });
+            judgement.assert("traced_requests", CheckOutcome::Passed, "");
+            judgement.assert("flush_order", CheckOutcome::Passed, "");
+        }
+    }
+    let Some((mount, path)) = place("ext4", "noatime") else { return };
+    let pieces = mount.path().join("pieces");
+    let file = File::create_new(&pieces).expect("a file");
+    let other = File::create_new(mount.path().join("between")).expect("a file");
+    for block in 0..64 {
+        for file in [&file, &other] {
+            std::os::unix::fs::FileExt::write_all_at(file, &[9; 65536], block * 65536).expect("room");
+            file.sync_data().expect("fdatasync");
+        }
+    }
+    drop(path);
+    let mut job = plan(&pieces, OpKind::Read, DirectPolicy::Require);
+    job.files[0].size_bytes = 64 * 65536;
+    let judgement = stage(job, |calls| calls.blocks(OpKind::Read, &open(&pieces, libc::O_DIRECT), &pieces, 1024));
+    judgement.assert("traced_requests", CheckOutcome::Passed, "");
+}
+
+/// Transfers that the page cache, a hole or another disk answers have no request at their place.
+#[test]
+fn reads_that_never_reach_the_disk_are_contradicted_request_by_request() {
+    let _alone = alone();
+    let Some((mount, _)) = place("ext4", "noatime") else { return };
+    let reserved = mount.path().join("reserved");
+    let file = File::create_new(&reserved).expect("a file");
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, SIZE).expect("fallocate");
+    file.sync_all().expect("fsync");
+    let judgement = stage(plan(&reserved, OpKind::Read, DirectPolicy::Require), |calls| {
+        calls.blocks(OpKind::Read, &open(&reserved, libc::O_DIRECT), &reserved, BLOCKS);
+    });
+    judgement.assert("traced_requests", CheckOutcome::Contradicted, "never reached their place");
+    judgement.assert("holes", CheckOutcome::Contradicted, "");
+}
+
+#[test]
+fn where_places_are_not_known_the_level_stays_and_the_reason_is_said() {
+    let _alone = alone();
+    if !can_trace() {
+        return;
+    }
+    let Some(mount) = mounted("btrfs", "noatime") else { return };
+    let path = mount.path().join("data");
+    drop(stored_file(&path, SIZE));
+    let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
+        calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
+    });
+    judgement.assert("traced_requests", CheckOutcome::NotSeen, "the file map of btrfs gives no places on a disk");
+    assert_eq!(judgement.level, EvidenceLevel::E2, "{}", judgement.report());
+}
+
+/// Names of our instances, as another process of this machine sees them.
+fn instances() -> Vec<String> {
+    let script = "mkdir -p $1 && mount -t tracefs none $1 && ls $1/instances";
+    let folder = folder();
+    let at = folder.path().join("tracefs");
+    let output = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, "sh", at.to_str().expect("a plain name")])
+        .output()
+        .expect("unshare");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let names = String::from_utf8_lossy(&output.stdout).into_owned();
+    names.lines().filter(|name| name.starts_with("trueio-")).map(str::to_owned).collect()
+}
+
+/// Goal: no instance and no mount stays, and one whose process was killed goes with the next run.
+/// Method: this program runs itself, prepares a trace, begins it and is killed.
+#[test]
+fn nothing_stays_after_a_trace_and_what_a_killed_process_left_goes_with_the_next_one() {
+    const CHILD: &str = "TRUEIO_TEST_TRACE_AND_WAIT";
+    let _alone = alone();
+    if let Ok(path) = std::env::var(CHILD) {
+        let path = Path::new(&path);
+        stage(plan(path, OpKind::Read, DirectPolicy::Require), |_| {
+            println!("tracing");
+            std::thread::sleep(std::time::Duration::from_secs(60));
+        });
+        return;
+    }
+    let Some((_mount, path)) = place("ext4", "noatime") else { return };
+    let own = format!("trueio-{}-", std::process::id());
+    let mounts = || std::fs::read_to_string("/proc/self/mountinfo").expect("mountinfo").matches("tracefs").count();
+    let mounts_before = mounts();
+    let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
+        calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, 64);
+        assert!(instances().iter().any(|name| name.starts_with(&own)), "an instance while it is traced");
+    });
+    assert_eq!(judgement.level, EvidenceLevel::E3);
+    assert!(!instances().iter().any(|name| name.starts_with(&own)), "{:?}", instances());
+    assert_eq!(mounts(), mounts_before);
+
+    let mut child = std::process::Command::new(std::env::current_exe().expect("this program"))
+        .args([
+            "--exact",
+            "nothing_stays_after_a_trace_and_what_a_killed_process_left_goes_with_the_next_one",
+            "--nocapture",
+        ])
+        .env(CHILD, &path)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("a child");
+    let mut said = std::io::BufReader::new(child.stdout.take().expect("its output"));
+    let mut line = String::new();
+    while !line.contains("tracing") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut said, &mut line).expect("a line") > 0, "the child ended early");
+    }
+    child.kill().expect("SIGKILL");
+    child.wait().expect("it ends");
+    let childs = format!("trueio-{}-", child.id());
+    assert!(instances().iter().any(|name| name.starts_with(&childs)), "SIGKILL leaves an empty instance behind");
+    assert_eq!(trueio_evidence::why_not_traced(), None);
+    assert!(!instances().iter().any(|name| name.starts_with(&childs)), "{:?}", instances());
+}
