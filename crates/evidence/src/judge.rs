@@ -26,6 +26,7 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
     (checks::steadiness::NAME, checks::steadiness::check),
     (checks::working_set::NAME, checks::working_set::check),
     (checks::memory_backed::NAME, checks::memory_backed::check),
+    (checks::declared_values::NAME, checks::declared_values::check),
     (checks::content::NAME, checks::content::check),
     (checks::latency_floor::NAME, checks::latency_floor::check),
     (checks::heat::NAME, checks::heat::check),

@@ -7,9 +7,9 @@ use support::*;
 use trueio_evidence::{CHECKS, ContentSample, Heat, Observation, explain_failure};
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
 use trueio_model::{
-    Arrivals, BlockSizes, ContentKind, DeviceCounters, DirectPolicy, DirectSupport, EngineKind, EvidenceLevel, Fact,
-    IoFailure, OpKind, OpMix, Pace, Prepare, RequestSum, SeriesRow, SteadyRound, SteadyState, SteadyVariable, SyncMode,
-    SyncOrder, TargetKind, TraceRecord, TransferMatch, Verdict, VerifyFailure,
+    Arrivals, BlockSizes, ContentKind, DeviceCounters, DirectPolicy, DirectSupport, Distribution, EngineKind,
+    EvidenceLevel, Fact, IoFailure, OpKind, OpMix, Order, Pace, Prepare, RequestSum, SeriesRow, SteadyRound,
+    SteadyState, SteadyVariable, SyncMode, SyncOrder, TargetKind, TraceRecord, TransferMatch, Verdict, VerifyFailure,
 };
 
 #[test]
@@ -507,6 +507,78 @@ fn a_buffered_working_set_must_exceed_memory_or_be_seen_to_come_from_the_disk() 
     phase.judge().assert("working_set", Passed, "larger than memory");
     // Each write of a log waits for the disk.
     Phase::honest_log().judge().assert("working_set", NotApplicable, "");
+}
+
+// declared_values
+
+/// Goal: a declaration that the measurement contradicts is suspect where a drive made it, a remark
+/// where nobody did, and honest disks are not accused.
+/// Method: random reads of a given median over a given region, on disks that declare this and that.
+#[test]
+fn a_spindle_that_is_too_quick_is_suspect_where_the_drive_itself_declares_it_and_a_remark_elsewhere() {
+    let with = |transport: &str, rotates: Option<bool>, median_ns: u64, region: u64| {
+        let mut phase = Phase::honest_reads();
+        phase.jobs[0].files[0].size_bytes = region;
+        let (count, bytes) = (phase.records[0].ops[0].io_count, phase.records[0].ops[0].byte_count);
+        phase.records[0].ops = vec![op(OpKind::Read, count, bytes, median_ns)];
+        let mut disk = disk("vda", transport);
+        disk.is_rotational = Fact { value: rotates, source: "by hand".to_owned() };
+        phase.targets[0].disks = vec![disk];
+        phase.environment.hypervisor = Fact::unknown("no flag of the processor says so");
+        phase
+    };
+    let (quick, slow, large) = (58_000, 8_000_000, 4096 * MIB);
+    with("sata", Some(true), quick, large).judge().assert("declared_values", Suspect, "no spindle reads at random so");
+    with("sas", Some(true), quick, large).judge().assert("declared_values", Suspect, "the drive's word is wrong");
+    with("sata", Some(true), slow, large).judge().assert("declared_values", Passed, "agrees with what the disk says");
+    with("sata", Some(false), quick, large).judge().assert("declared_values", Passed, "agrees");
+    with("usb", Some(false), slow, large).judge().assert("declared_values", Passed, "as long as a spindle's");
+    with("sata", Some(true), quick, 64 * MIB).judge().assert("declared_values", NotApplicable, "Nothing was measured");
+    with("sata", None, quick, large).judge().assert("declared_values", NotApplicable, "Nothing was measured");
+    with("loop", Some(true), quick, large).judge().assert("declared_values", NotApplicable, "Nothing was measured");
+    for bus in ["virtio", "usb", "nvme", "iscsi"] {
+        let judgement = with(bus, Some(true), quick, large).judge();
+        judgement.assert("declared_values", Passed, "vda declares that it rotates");
+        assert_eq!(judgement.objections(), [], "{bus}: a remark leaves the verdict alone");
+    }
+    // An emulated SATA disk is a virtual one.
+    let mut emulated = with("sata", Some(true), quick, large);
+    emulated.environment.hypervisor = Fact::known("KVM".to_owned(), "by hand");
+    emulated.judge().assert("declared_values", Passed, "nobody who knows has said it");
+    // An SSD in front of a spindle may have answered.
+    let mut cached = with("sata", Some(true), quick, large);
+    let mut ssd = disk("nvme0n1", "nvme");
+    ssd.is_rotational = Fact::known(false, "by hand");
+    cached.targets[0].disks.push(ssd);
+    cached.judge().assert("declared_values", NotApplicable, "Nothing was measured");
+    // Reads of favourite blocks may come from the drive's cache.
+    let mut favourites = with("sata", Some(true), quick, large);
+    favourites.jobs[0].pattern.order =
+        Order::Random { distribution: Distribution::Zipf { theta: 1.2 }, each_block_once: false };
+    favourites.judge().assert("declared_values", NotApplicable, "Nothing was measured");
+}
+
+#[test]
+fn a_cache_that_is_declared_away_is_seen_by_its_flushes_and_by_writes_that_are_durable_too_soon() {
+    let bare = |transport: &str, sync_ns: u64, flushes: u64| {
+        let mut phase = Phase::honest_log();
+        phase.records[0].ops = vec![op(OpKind::Write, 1_000, 4_096_000, 30_000), op(OpKind::Sync, 1_000, 0, sync_ns)];
+        let mut disk = disk("vda", transport);
+        disk.is_rotational = Fact::known(true, "by hand");
+        disk.write_cache = Fact::known("write through".to_owned(), "by hand");
+        phase.targets[0].disks = vec![disk];
+        phase.environment.hypervisor = Fact::unknown("no flag of the processor says so");
+        phase.observation.devices[0].measured.flush_count = Some(flushes);
+        phase
+    };
+    bare("sata", 100_000, 0).judge().assert("declared_values", Suspect, "may forget at a power cut");
+    bare("virtio", 100_000, 0).judge().assert("declared_values", Passed, "may forget at a power cut");
+    bare("sata", 8_000_000, 0).judge().assert("declared_values", NotApplicable, "Nothing was measured");
+    bare("virtio", 8_000_000, 900).judge().assert(
+        "declared_values",
+        Suspect,
+        "declared no volatile cache and was flushed",
+    );
 }
 
 // memory_backed

@@ -10,8 +10,8 @@ use crate::plot;
 use crate::summary::{Row, Scale, manner_of, plan_of, shape_of, summary};
 use crate::text::{NOT_KNOWN, clean, figure};
 use crate::words::{
-    failed_ios, footnotes, known, levels, machine_lines, not_seen, notes, outcome_sentence, ruler_sentences,
-    steady_states, target_lines, verification, withheld,
+    failed_ios, footnotes, levels, machine_lines, not_seen, notes, outcome_sentence, ruler_sentences, steady_states,
+    target_lines, verification, withheld,
 };
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;

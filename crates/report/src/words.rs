@@ -305,6 +305,13 @@ pub(crate) fn is_same(shape: &str, name: &str) -> bool {
 /// What the plan and the engines have to say.
 pub(crate) fn notes(record: &RunRecord) -> Vec<String> {
     let mut notes: Vec<String> = record.plan.notes.clone();
+    // What a disk declares and a measurement contradicts is said even where it leaves the verdict alone.
+    for check in record.phases.iter().flat_map(|p| &p.checks) {
+        let is_remark = check.name == "declared_values" && check.outcome == CheckOutcome::Passed;
+        if is_remark && check.sentence.contains(" declares ") && !notes.contains(&check.sentence) {
+            notes.push(check.sentence.clone());
+        }
+    }
     for job in record.phases.iter().flat_map(|p| &p.jobs) {
         notes.extend(job.engine_notes.iter().map(|note| format!("{}: {note}", job.name)));
         if job.backlog_count > 0 {

@@ -226,3 +226,26 @@ fn an_empty_record_renders() {
     };
     assert!(terminal(&record, &plain(80)).contains("too few I/Os"));
 }
+
+/// What a disk declares and a measurement contradicts is said once, however many phases found it, and
+/// an agreement is not.
+#[test]
+fn a_remark_on_a_disks_declaration_is_a_note_though_the_check_passed() {
+    let mut record = fixture::baseline(6);
+    let check = |sentence: &str| trueio_model::Check {
+        name: "declared_values".to_owned(),
+        outcome: CheckOutcome::Passed,
+        witness: String::new(),
+        expected: String::new(),
+        found: String::new(),
+        sentence: sentence.to_owned(),
+        is_accepted: false,
+    };
+    for phase in record.phases.iter_mut().take(3) {
+        phase.checks.push(check("vda declares that it rotates, and that is remarkable."));
+        phase.checks.push(check("What was measured agrees with what the disk says of its rotation."));
+    }
+    let text = terminal(&record, &plain(100));
+    assert_eq!(text.matches("vda declares that it rotates").count(), 1, "{text}");
+    assert!(!text.contains("agrees with what the disk says"));
+}

@@ -63,6 +63,7 @@ const ALL_CHECKS: &[&str] = &[
     "flushes",
     "foreign_io",
     "memory_backed",
+    "declared_values",
     "content",
 ];
 

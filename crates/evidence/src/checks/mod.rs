@@ -5,6 +5,7 @@ pub(crate) mod block_layer_bytes;
 pub(crate) mod call_results;
 pub(crate) mod clock_and_cpu;
 pub(crate) mod content;
+pub(crate) mod declared_values;
 pub(crate) mod direct_granted;
 pub(crate) mod flush_order;
 pub(crate) mod flushes;
