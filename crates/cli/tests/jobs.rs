@@ -60,35 +60,236 @@ error: `rw`: `randraed` is not one of `read`, `write`, `trim`, `randread`, `rand
     );
 }
 
-#[test]
-fn text_that_is_not_toml_is_shown_where_it_stops_being_it() {
-    assert_eq!(
-        refusal_of("[job.a]\nrw = \"randread\nsize = \"1m\"\n"),
+/// One mistake a file: the text, and the whole of what is said about it.
+const MISTAKES: &[(&str, &str)] = &[
+    (
+        "[job.a]\nrw = \"randread\nsize = \"1m\"\n",
         "\
-error: not TOML: invalid basic string, expected `\"`
+error: not TOML: a text has no closing quote
  --> job.toml:2:15
   |
 2 | rw = \"randread
-  |               ^
-"
-    );
-}
+  |               ^ end it with `\"`
+",
+    ),
+    (
+        "[job.a]\nrw = randread # as in fio\n",
+        "\
+error: not TOML: `randread` has no quotes
+ --> job.toml:2:6
+  |
+2 | rw = randread # as in fio
+  |      ^^^^^^^^ write `rw = \"randread\"`
+",
+    ),
+    (
+        "[job.a]\nsize = 1g\n",
+        "\
+error: not TOML: `1g` has no quotes
+ --> job.toml:2:8
+  |
+2 | size = 1g
+  |        ^^ write `size = \"1g\"`
+",
+    ),
+    (
+        "[job.a]\nsize = \"1m\"\nrw = \"read\"\nsize = \"2m\"\n",
+        "\
+error: not TOML: `size` stands twice
+ --> job.toml:4:1
+  |
+4 | size = \"2m\"
+  | ^^^^ line 2 has it already: keep one of them
+",
+    ),
+    (
+        "[job.a]\nsize = \"1m\"\n[job.a]\n",
+        "\
+error: not TOML: `[job.a]` stands twice
+ --> job.toml:3:6
+  |
+3 | [job.a]
+  |      ^ line 1 has it already: keep one of them
+",
+    ),
+    (
+        "[job.a]\nsize: \"1m\"\n",
+        "\
+error: not TOML: key with no value, expected `=`
+ --> job.toml:2:7
+  |
+2 | size: \"1m\"
+  |       ^ a line is `option = value`
+",
+    ),
+    (
+        "[job.a]\nblocksize = \"4k\"\nbs = \"8k\"\n",
+        "\
+error: `bs` is given twice in `[job.a]`
+ --> job.toml:3:1
+  |
+3 | bs = \"8k\"
+  | ^^ `bs` is another name for it
+",
+    ),
+    (
+        "[jobs.reader]\nrw = \"read\"\n",
+        "\
+error: `[jobs]` is not a table here
+ --> job.toml:1:2
+  |
+1 | [jobs.reader]
+  |  ^^^^ did you mean `[job.reader]`?
+",
+    ),
+    (
+        "[Job.a]\nrw = \"read\"\n",
+        "\
+error: `[Job]` is not a table here
+ --> job.toml:1:2
+  |
+1 | [Job.a]
+  |  ^^^ did you mean `[job.a]`?
+",
+    ),
+    (
+        "[global]\nbs = \"4k\"\n[job.a]\n",
+        "\
+error: `[global]` is not a table here
+ --> job.toml:1:2
+  |
+1 | [global]
+  |  ^^^^^^ did you mean `[defaults]`?
+",
+    ),
+    (
+        "[job.a]\nqueue_depth = 4\n",
+        "\
+error: `queue_depth` is not an option
+ --> job.toml:2:1
+  |
+2 | queue_depth = 4
+  | ^^^^^^^^^^^ the queue depth is called `iodepth`, as in fio
+",
+    ),
+    (
+        "[job.a]\niodepth = true\n",
+        "\
+error: `iodepth` cannot be true or false
+ --> job.toml:2:11
+  |
+2 | iodepth = true
+  |           ^^^^ it takes a whole number from 1 to 32768
+",
+    ),
+    (
+        "[job.a]\niodepth = -1\n",
+        "\
+error: `iodepth`: `-1` is not a whole number from 1 to 32768
+ --> job.toml:2:11
+  |
+2 | iodepth = -1
+  |           ^^
+",
+    ),
+    (
+        "[job.a]\nbs = \"4q\"\n",
+        "\
+error: `bs`: `q` is not a unit of size; use k, m, g, t (powers of 1024) or MB, GB (1000)
+ --> job.toml:2:6
+  |
+2 | bs = \"4q\"
+  |      ^^^^ it takes a size, such as `4k`, or three for read, write, trim: `4k,8k,1m`
+",
+    ),
+    (
+        "[job.a]\nruntime = \"30 secs\"\n",
+        "\
+error: `runtime`: `secs` is not a unit of time; use ns, us, ms, s, m, h or d
+ --> job.toml:2:11
+  |
+2 | runtime = \"30 secs\"
+  |           ^^^^^^^^^ it takes a duration, such as `30s` or `100ms`; a bare number is seconds
+",
+    ),
+    (
+        "[job.a]\ndirect = \"requires\"\n",
+        "\
+error: `direct`: `requires` is not one of `require`, `prefer`, `off`
+ --> job.toml:2:10
+  |
+2 | direct = \"requires\"
+  |          ^^^^^^^^^^ did you mean `require`?
+",
+    ),
+    (
+        "[job.\"a/b\"]\nsize = \"1m\"\n",
+        "\
+error: the job's name `a/b` holds '/'
+ --> job.toml:1:6
+  |
+1 | [job.\"a/b\"]
+  |      ^^^^^ use letters, digits, `-`, `_` and `.`
+",
+    ),
+    (
+        "rw = \"read\"\n[job.a]\n",
+        "\
+error: `rw` stands outside of any table
+ --> job.toml:1:1
+  |
+1 | rw = \"read\"
+  | ^^ put it under `[defaults]` or under a `[job.NAME]`
+",
+    ),
+    (
+        "",
+        "\
+error: the file has no job
+ --> job.toml:1:1
+  |
+1 |
+  | ^ add a table `[job.NAME]`
+",
+    ),
+];
 
 #[test]
-fn tables_and_files_without_jobs_say_what_is_needed() {
-    for (text, place, sentence) in [
-        ("", "job.toml:1:1", "add a table `[job.NAME]`"),
-        ("[jobs.a]\nrw = \"read\"\n", "job.toml:1:2", "[job."),
-        ("[job.a]\nsize = \"1m\"\n[job.a]\n", "job.toml:3:", "a"),
-        ("[job.a]\nsize = \"1m\"\nsize = \"2m\"\n", "job.toml:3:1", "size"),
-        ("[job.a]\nbs = \"4q\"\n", "job.toml:2:6", "4q"),
-        ("[job.a]\niodepth = -1\n", "job.toml:2:11", "iodepth"),
-        ("[job.a]\ndirect = \"maybe\"\n", "job.toml:2:10", "require"),
-        ("[job.\"a/b\"]\nsize = \"1m\"\n", "", "a/b"),
-    ] {
+fn each_mistake_in_a_file_is_shown_at_its_line_and_key_with_what_to_do() {
+    for (text, expected) in MISTAKES {
         let said = refusal_of(text);
-        assert!(said.starts_with("error: "), "{said}");
-        assert!(said.contains(place) && said.contains(sentence), "`{place}` or `{sentence}` is missing in\n{said}");
+        // A line that is empty is printed with the space after its bar.
+        assert_eq!(said.replace("| \n", "|\n"), *expected, "{text}");
+    }
+}
+
+/// Goal: a flag's value that is none is refused once, with the nearest word, and no list comes twice.
+#[test]
+fn a_flag_that_takes_no_such_value_says_so_once() {
+    let sandbox = Sandbox::new();
+    let rw = "one of `read`, `write`, `trim`, `randread`, `randwrite`, `randtrim`, `rw`, `randrw`";
+    for (flag, value, expected) in [
+        ("--rw", "randraed", format!("error: `--rw`: `randraed` is not {rw}\n\nhint: did you mean `randread`?\n")),
+        ("--rw", "xyzxyz", format!("error: `--rw`: `xyzxyz` is not {rw}\n")),
+        ("--iodepth", "x", "error: `--iodepth`: `x` is not a whole number from 1 to 32768\n".to_owned()),
+        (
+            "--size",
+            "1q",
+            "error: `--size`: `q` is not a unit of size; use k, m, g, t (powers of 1024) or MB, GB (1000)\n\n\
+             hint: it takes a size, such as `10g`, or a percentage, such as `50%`\n"
+                .to_owned(),
+        ),
+    ] {
+        let ran = sandbox.run(&["run", flag, value]);
+        ran.assert_refused(&[]);
+        assert_eq!(ran.err, expected);
+    }
+    // Some words are checked by the parser of the command line, some by the table: no list twice.
+    for flag in ["--ioengine", "--fallocate", "--verify", "--rate_process", "--sync", "--continue_on_error"] {
+        let ran = sandbox.run(&["run", flag, "zzzzzz"]);
+        ran.assert_refused(&["zzzzzz"]);
+        let lists = ran.err.matches("one of `").count() + ran.err.matches("possible values").count();
+        assert_eq!(lists, 1, "the values are listed {lists} times\n{}", ran.err);
     }
 }
 

@@ -3,7 +3,7 @@
 //! The program's argument parser (not a dependency here) hands over what it found; these functions
 //! judge it, so that a flag and a line of a job file are held to the same rules.
 
-use crate::table::{overlay, row, spec_value, suggestion};
+use crate::table::{overlay, row, spec_value, suggestion, value_hint};
 use std::collections::BTreeMap;
 use trueio_model::{JobSpec, Origin, SpecValue};
 
@@ -76,7 +76,7 @@ fn read_flags<N: AsRef<str>, V: AsRef<str>>(
                 level.insert(row.name, value);
             }
             Err(message) => {
-                let hint = Some(format!("`{flag}` takes {}", row.kind.takes()));
+                let hint = value_hint(row, text, &message);
                 return Err(FlagError { flag: flag.clone(), message: format!("`{flag}`: {message}"), hint });
             }
         }

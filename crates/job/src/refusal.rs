@@ -442,9 +442,10 @@ impl Rule {
             Rule::UnknownOption { suggestion, .. } => {
                 suggestion.clone().unwrap_or_else(|| "the options stand in docs/job-options.md".into())
             }
-            Rule::BadValue { option, .. } => match crate::table::row(option) {
-                Some(row) => format!("`{option}` takes {}", row.kind.takes()),
-                None => String::new(),
+            Rule::BadValue { option, reason } => match crate::table::row(option).map(|row| row.kind.takes()) {
+                // The reason may have said it already.
+                Some(takes) if !reason.contains(&takes) => format!("`{option}` takes {takes}"),
+                _ => "the options stand in docs/job-options.md".into(),
             },
             Rule::Contradiction { hint, .. }
             | Rule::Incomplete { hint, .. }

@@ -165,6 +165,20 @@ pub(crate) fn overlay(spec: &mut JobSpec, level: &BTreeMap<&'static str, SpecVal
     }
 }
 
+/// What to do about a value that a row did not accept, for the `reason` it gave: the nearest of its
+/// words; else what it takes, unless the reason says that already.
+pub(crate) fn value_hint(row: &OptionRow, text: &str, reason: &str) -> Option<String> {
+    let nearest = row
+        .choices()
+        .iter()
+        .map(|choice| (strsim::osa_distance(text, choice.name), choice.name))
+        .min()
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
+        .map(|(_, name)| format!("did you mean `{name}`?"));
+    let takes = row.kind.takes();
+    nearest.or_else(|| (!reason.contains(&takes)).then(|| format!("it takes {takes}")))
+}
+
 /// An option as it was given: the row's name, canonical text, and origin.
 pub(crate) fn spec_value(row: &OptionRow, text: &str, origin: Origin) -> Result<SpecValue, String> {
     Ok(SpecValue { text: row.canonical(text)?, origin })

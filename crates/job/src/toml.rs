@@ -16,7 +16,7 @@
 //! suggestion where one comes close. Whatever the bytes, this ends in jobs or in such a report:
 //! `fuzz/fuzz_targets/job_toml.rs` and `tests/never_panics.rs` hold it to that.
 
-use crate::table::{overlay, row, spec_value, suggestion};
+use crate::table::{overlay, row, spec_value, suggestion, value_hint};
 use crate::value::{Scalar, write_paths};
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use std::collections::BTreeMap;
@@ -174,7 +174,8 @@ impl Reader<'_> {
             Ok(document) => document,
             Err(error) => {
                 let span = error.span().unwrap_or(0..0);
-                self.problem(span, format!("not TOML: {}", error.message()), None);
+                let (message, hint) = self.not_toml(&span, error.message());
+                self.problem(span, format!("not TOML: {message}"), hint);
                 return Vec::new();
             }
         };
@@ -207,6 +208,10 @@ impl Reader<'_> {
                         }
                         (true, _) if strsim::osa_distance(key, "defaults") <= 2 => {
                             (format!("`[{key}]` is not a table here"), Some("did you mean `[defaults]`?".into()))
+                        }
+                        (true, _) if strsim::osa_distance(&key.to_lowercase(), "job") <= 1 => {
+                            let name = table.and_then(|t| t.iter().next()).map_or("NAME", |(name, _)| name);
+                            (format!("`[{key}]` is not a table here"), Some(format!("did you mean `[job.{name}]`?")))
                         }
                         (true, _) => (
                             format!("`[{key}]` is not a table here"),
@@ -304,18 +309,55 @@ impl Reader<'_> {
                     level.insert(row.name, value);
                 }
                 Err(reason) => {
-                    let hint = row
-                        .choices()
-                        .iter()
-                        .map(|choice| (strsim::osa_distance(&text, choice.name), choice.name))
-                        .min()
-                        .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
-                        .map(|(_, name)| format!("did you mean `{name}`?"));
+                    let hint = value_hint(row, &text, &reason);
                     self.problem(value_span, format!("`{key}`: {reason}"), hint);
                 }
             }
         }
         level
+    }
+
+    /// What the parser says, in words that name the key, and what to do.
+    fn not_toml(&self, span: &Range<usize>, message: &str) -> (String, Option<String>) {
+        let start = floor_char(self.text, span.start);
+        let end = floor_char(self.text, span.end.max(start));
+        let marked = &self.text[start..end];
+        let line_begin = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line = self.text[line_begin..].lines().next().unwrap_or_default().trim();
+        let key = |line: &str| line.split_once('=').map(|(key, _)| key.trim().to_owned());
+        if message.contains("duplicate key") {
+            let is_header = line.starts_with('[');
+            let is_first = |other: &str| {
+                let other = other.trim();
+                if is_header { other == line } else { key(other).is_some_and(|key| key == marked) }
+            };
+            // The nearest one above: a key of the same name may stand in another table further up.
+            let first = self.text[..line_begin].lines().enumerate().filter(|(_, other)| is_first(other)).last();
+            let what = if is_header { line } else { marked };
+            let hint = first.map(|(index, _)| format!("line {} has it already: keep one of them", index + 1));
+            return (format!("`{what}` stands twice"), hint);
+        }
+        if message.contains("string values must be quoted") {
+            let value =
+                line.split_once('=').map_or(marked, |(_, value)| value.split('#').next().unwrap_or(value).trim());
+            let hint = key(line).map(|key| format!("write `{key} = \"{value}\"`"));
+            if let (true, Some(key)) = (value.is_empty(), key(line)) {
+                let takes = row(&key).map(|row| format!("it takes {}", row.kind.takes()));
+                return (format!("`{key}` has no value"), takes);
+            }
+            return (format!("`{marked}` has no quotes"), hint);
+        }
+        if message.contains("invalid basic string") && message.contains("expected `\"`") {
+            return ("a text has no closing quote".to_owned(), Some("end it with `\"`".to_owned()));
+        }
+        if message.contains("key with no value") {
+            return (message.to_owned(), Some("a line is `option = value`".to_owned()));
+        }
+        if message.contains("leading zero") {
+            let hint = Some("write the number without it".to_owned());
+            return ("a number begins with a zero".to_owned(), hint);
+        }
+        (message.to_owned(), None)
     }
 
     fn problem(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
@@ -496,7 +538,7 @@ error: `bs`: `x` is not a unit of size; use k, m, g, t (powers of 1024) or MB, G
  --> job.toml:7:6
   |
 7 | bs = \"4x\"
-  |      ^^^^
+  |      ^^^^ it takes a size, such as `4k`, or three for read, write, trim: `4k,8k,1m`
 
 error: `[glob]` is not a table here
   --> job.toml:10:2
@@ -512,11 +554,11 @@ error: `[glob]` is not a table here
         assert_eq!(
             read("[job.a]\nbs = \n").unwrap_err(),
             "\
-error: not TOML: string values must be quoted, expected literal string
+error: not TOML: `bs` has no value
  --> job.toml:2:6
   |
 2 | bs =\x20
-  |      ^
+  |      ^ it takes a size, such as `4k`, or three for read, write, trim: `4k,8k,1m`
 "
         );
     }
@@ -525,7 +567,7 @@ error: not TOML: string values must be quoted, expected literal string
     fn a_job_of_one_name_stands_once() {
         let error = read("[job.a]\nbs = 4096\n[job.a]\nbs = 8192\n").unwrap_err();
         assert!(error.contains("job.toml:3:"), "{error}");
-        assert!(error.contains("duplicate"), "{error}");
+        assert!(error.contains("`[job.a]` stands twice"), "{error}");
         let error = read("[[job.a]]\nbs = 4096\n[[job.a]]\nbs = 8192\n").unwrap_err();
         assert!(error.contains("job `a` stands several times"), "{error}");
     }
