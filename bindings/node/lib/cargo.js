@@ -3,6 +3,7 @@
 
 const { spawnSync } = require('child_process');
 const fs = require('fs');
+const os = require('os');
 const path = require('path');
 
 /**
@@ -15,12 +16,14 @@ function build({ manifest, isRelease, to, target, command = 'build', env = {} })
   const args = [command, '--manifest-path', manifest, '--package', 'trueio-node', '--message-format=json-render-diagnostics'];
   if (isRelease) args.push('--release');
   if (target) args.push('--target', target);
+  const place = process.platform === 'win32' || /windows-gnu/.test(target) ? emptyLibnode() : undefined;
   const result = spawnSync('cargo', args, {
-    env: { ...process.env, ...env },
+    env: { ...(place && { LIBNODE_PATH: place }), ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
     maxBuffer: 1 << 28,
     encoding: 'utf8',
   });
+  if (place) fs.rmSync(place, { recursive: true });
   if (result.error) throw result.error;
   if (result.status !== 0) throw new Error(`cargo ${args.join(' ')} failed (${result.status ?? result.signal})`);
   // Cargo says where it put it, whatever the name of a library is on the target.
@@ -37,6 +40,16 @@ function build({ manifest, isRelease, to, target, command = 'build', env = {} })
   const beside = `${to}.${process.pid}`;
   fs.copyFileSync(library, beside);
   fs.renameSync(beside, to);
+}
+
+/**
+ * napi's build script for windows-gnu wants a libnode.dll to look at. Nothing of it is linked, because N-API is
+ * looked up when the library is loaded, so an empty one serves.
+ */
+function emptyLibnode() {
+  const place = fs.mkdtempSync(path.join(os.tmpdir(), 'trueio-libnode-'));
+  fs.writeFileSync(path.join(place, 'libnode.dll'), '');
+  return place;
 }
 
 module.exports = { build };

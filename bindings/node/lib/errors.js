@@ -24,7 +24,7 @@ function nameOf(errno) {
 /** An Error with the fields that Node's own have, and those of a transfer. */
 function errorOf(failure) {
   const error = new Error(failure.message);
-  if (failure.errno !== undefined && failure.errno !== null) Object.assign(error, nameOf(failure.errno));
+  if (failure.errno > 0) Object.assign(error, nameOf(failure.errno));
   else if (failure.code) error.code = failure.code;
   for (const field of ['syscall', 'path', 'part', 'value', 'neededBytes', 'doneBytes']) {
     if (failure[field] !== undefined && failure[field] !== null) error[field] = failure[field];

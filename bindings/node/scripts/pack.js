@@ -7,7 +7,7 @@
 // linked by cargo-zigbuild with zig (`pip install ziglang cargo-zigbuild`), Windows by mingw-w64. A platform
 // that cannot be built fails the whole. `--debug` is for tests. The last line printed is the package's path.
 //
-// What is linked here is run here only on Linux x86-64; ../README.md says what was run elsewhere.
+// ../README.md says what of this was ever run.
 
 const { execFileSync } = require('child_process');
 const fs = require('fs');

