@@ -21,6 +21,12 @@ use trueio_model::{Check, CheckOutcome, PhaseRecord, RunRecord, Verdict, units};
 
 const PAGE: &str = include_str!("page.html");
 
+/// The style sheet of every page, which knows the plots' colours.
+pub(crate) fn style() -> &'static str {
+    let inside = PAGE.split_once("<style>").and_then(|(_, rest)| rest.split_once("</style>"));
+    inside.map_or("", |(style, _)| style)
+}
+
 /// The record as a self-contained HTML page.
 pub fn html(record: &RunRecord) -> String {
     let rows = summary(record);

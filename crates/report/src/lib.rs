@@ -17,6 +17,7 @@ mod progress;
 mod summary;
 mod terminal;
 mod text;
+mod trend;
 mod words;
 
 pub use facts::facts;
@@ -27,3 +28,4 @@ pub use progress::progress_line;
 pub use summary::{Row, load_of, shape_of, summary};
 pub use terminal::{Style, target, terminal};
 pub use text::{clean, wrap};
+pub use trend::{TrendLoad, TrendMetric, TrendPage, trend_html};

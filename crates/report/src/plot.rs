@@ -407,7 +407,6 @@ fn put_together(series: &[SeriesRow]) -> Vec<SeriesRow> {
         .collect()
 }
 
-/// The smallest and the largest; `None` if there is none.
 /// The rounds on the way to a steady state, as the SNIA specification draws them: each tracked
 /// variable by round; over the last window its mean, the allowed range around it and the fitted line.
 pub(crate) fn steady_state(state: &SteadyState) -> Vec<String> {
@@ -440,6 +439,26 @@ fn rounds(title: &str, values: &[f64], state: &SteadyState) -> Option<String> {
         .then(|| draw(title, &curves, &[], &Axis::of_rounds(values.len()), &Axis::from_zero(max)))
 }
 
+/// A metric over runs at equal distances; `changes` are the indexes at which a new level begins, and each
+/// level is drawn as the line of its median. `None` with fewer than two values.
+pub(crate) fn trend(title: &str, values: &[f64], changes: &[usize]) -> Option<String> {
+    let at = |index: usize| index as f64 + 1.0;
+    let points = values.iter().enumerate().map(|(i, value)| (at(i), value.is_finite().then_some(*value)));
+    let mut level = Vec::new();
+    let edges: Vec<usize> = [0].into_iter().chain(changes.iter().copied()).chain([values.len()]).collect();
+    for edge in edges.windows(2) {
+        let mut part: Vec<f64> = values.get(edge[0]..edge[1])?.to_vec();
+        part.sort_by(f64::total_cmp);
+        let median = *part.get(part.len() / 2)?;
+        level.extend([(at(edge[0]), Some(median)), (at(edge[1] - 1), Some(median)), (at(edge[1] - 1), None)]);
+    }
+    let curves = [Curve::new("runs", BLUE, points), Curve::new("level", RED, level)];
+    let max = curves.iter().flat_map(Curve::values).fold(0.0, f64::max);
+    (values.len() > 1 && max > 0.0)
+        .then(|| draw(title, &curves, &[], &Axis::of_rounds(values.len()), &Axis::from_zero(max)))
+}
+
+/// The smallest and the largest; `None` if there is none.
 fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |found, v| match found {
         None => Some((v, v)),

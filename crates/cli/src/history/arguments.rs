@@ -35,6 +35,32 @@ pub(crate) fn arguments() -> Command {
                 .arg(Arg::new("ids").value_name("ID").required(true).num_args(1..).help("Ids, or their beginnings")),
         )
         .subcommand(
+            other_filters(Command::new("trend"))
+                .about("A device's figures over its runs, and where their level changed")
+                .arg(Arg::new("of").value_name("DEVICE").help(
+                    "A path on it, its number, or a part of its model, serial number or UUID; without it, the device of \
+                     the newest run",
+                ))
+                .arg(
+                    Arg::new("metric")
+                        .long("metric")
+                        .value_name("METRIC")
+                        .action(ArgAction::Append)
+                        .value_delimiter(',')
+                        .value_parser(["iops", "bandwidth", "p50", "p99", "p99.9", "cpu"])
+                        .help("What to follow [default: iops,p99]"),
+                )
+                .arg(json())
+                .arg(
+                    Arg::new("html")
+                        .long("html")
+                        .value_name("FILE")
+                        .help("Write a self-contained page with plots, too")
+                        .value_hint(ValueHint::FilePath)
+                        .value_parser(value_parser!(PathBuf)),
+                ),
+        )
+        .subcommand(
             Command::new("import")
                 .about("Keeps records (JSON files), results of fio (its JSON, 3.x), and what `export` wrote as .jsonl")
                 .arg(
@@ -75,17 +101,25 @@ fn json() -> Arg {
     Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON instead of text")
 }
 
-/// Which runs.
+/// Which runs, of which device.
 fn filters(command: Command) -> Command {
+    other_filters(
+        command.arg(
+            Arg::new("device")
+                .long("device")
+                .value_name("DEVICE")
+                .help_heading("Which runs")
+                .help("On this device: a path on it, its number, or a part of its model, serial number or UUID"),
+        ),
+    )
+}
+
+/// Which runs.
+fn other_filters(command: Command) -> Command {
     let flag = |name: &'static str, value: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name(value).help(help).help_heading("Which runs")
     };
     command
-        .arg(flag(
-            "device",
-            "DEVICE",
-            "On this device: a path on it, its number, or a part of its model, serial number or UUID",
-        ))
         .arg(flag("tag", "TAG", "With this tag; given twice, with both").action(ArgAction::Append))
         .arg(flag("kind", "KIND", "Of this kind: baseline, run, fio, …"))
         .arg(flag("since", "WHEN", "Since a date (UTC), or so long ago: 2026-11-20, 7d, 12h"))

@@ -9,6 +9,7 @@ mod exchange;
 mod figures;
 mod listing;
 mod table;
+mod trend;
 
 use crate::failure::Failure;
 use crate::output;
@@ -36,6 +37,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("delete", matches)) => delete(matches),
         Some(("import", matches)) => exchange::import(matches),
         Some(("export", matches)) => exchange::export(matches),
+        Some(("trend", matches)) => trend::command(matches),
         _ => unreachable!("clap demands one of the commands above"),
     }
 }
@@ -177,7 +179,8 @@ fn document(stored: &Stored) -> Result<Document, Failure> {
 
 /// The filter that the flags of `list`, `export` and `trend` make.
 fn filter(store: &Store, matches: &ArgMatches) -> Result<Filter, Failure> {
-    let device = match matches.get_one::<String>("device") {
+    // `trend` names its device in another way.
+    let device = match matches.try_get_one::<String>("device").ok().flatten() {
         Some(name) => Some(find_device(store, name)?.id),
         None => None,
     };

@@ -1,0 +1,481 @@
+//! `trueio history trend`: a device's figures over its runs, and where their level changed.
+//!
+//! Runs are alike if job, operation and load are; each such series is searched for changes of level
+//! by `trueio_stats::change_points`, which takes ten runs at least and some twenty to be of use. What was contradicted, not completed or on
+//! several devices at once is left out and counted. Each series is searched at 5 %: of many that did
+//! not change, one in twenty shows a change by chance, and the output says how many were searched.
+//! The 5 % are not divided among them, for with some twenty runs no change could then be shown at all: the
+//! method shuffles blocks of runs, and eight blocks fall in an extreme order once in 35 times.
+//!
+//! Cannot see: slow drifts; changes within the first or last five runs; why a level changed. What else
+//! differs between the runs beside a change is named, and may or may not be the cause.
+
+use super::figures::{Figure, of_record};
+use super::{Document, document, filter, find_device, get, short, store, unreadable};
+use crate::failure::Failure;
+use crate::output;
+use clap::ArgMatches;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use trueio_model::{RunRecord, Verdict, units};
+use trueio_report::{TrendLoad, TrendMetric, TrendPage, clean};
+use trueio_stats::{ChangePoint, SEGMENT_MIN, change_points};
+use trueio_store::{Device, Entry, Source, Store};
+
+/// Changes of less than this factor are not looked for.
+const RATIO_MIN: f64 = 1.05;
+/// From so many runs on a clear step in their middle is found. With fewer the shuffles rarely tell it
+/// from chance, so that finding none means nothing.
+const RUNS_ENOUGH: usize = 20;
+/// The chance of a change that is none, in each series.
+const P_MAX: f64 = 0.05;
+
+/// What can be followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Metric {
+    Iops,
+    Bandwidth,
+    P50,
+    P99,
+    P999,
+    Cpu,
+}
+
+impl Metric {
+    const ALL: [Metric; 6] = [Metric::Iops, Metric::Bandwidth, Metric::P50, Metric::P99, Metric::P999, Metric::Cpu];
+
+    /// Its name on the command line and in JSON.
+    fn name(self) -> &'static str {
+        match self {
+            Metric::Iops => "iops",
+            Metric::Bandwidth => "bandwidth",
+            Metric::P50 => "p50",
+            Metric::P99 => "p99",
+            Metric::P999 => "p99.9",
+            Metric::Cpu => "cpu",
+        }
+    }
+
+    /// Its name for people, and the unit of its plot.
+    fn title(self) -> (&'static str, &'static str) {
+        match self {
+            Metric::Iops => ("IOPS", ""),
+            Metric::Bandwidth => ("bandwidth", ", MiB/s"),
+            Metric::P50 => ("p50", ", µs"),
+            Metric::P99 => ("p99", ", µs"),
+            Metric::P999 => ("p99.9", ", µs"),
+            Metric::Cpu => ("CPU per I/O", ", µs"),
+        }
+    }
+
+    /// Its unit in JSON.
+    fn unit(self) -> &'static str {
+        match self {
+            Metric::Iops => "1/s",
+            Metric::Bandwidth => "bytes/s",
+            _ => "ns",
+        }
+    }
+
+    fn of(self, figure: &Figure) -> Option<f64> {
+        match self {
+            Metric::Iops => figure.ios_per_s,
+            Metric::Bandwidth => figure.bytes_per_s,
+            Metric::P50 => figure.latency_ns_p50.map(|ns| ns as f64),
+            Metric::P99 => figure.latency_ns_p99.map(|ns| ns as f64),
+            Metric::P999 => figure.latency_ns_p999.map(|ns| ns as f64),
+            Metric::Cpu => figure.cpu_ns_per_io,
+        }
+    }
+
+    /// A value for people.
+    fn show(self, value: f64) -> String {
+        match self {
+            Metric::Iops => units::format_count(value.round() as u64),
+            Metric::Bandwidth => units::format_bandwidth(value),
+            _ => units::format_duration_ns(value.round() as u64),
+        }
+    }
+
+    /// A value in the unit of its plot.
+    fn plotted(self, value: f64) -> f64 {
+        match self {
+            Metric::Iops => value,
+            Metric::Bandwidth => value / f64::from(1 << 20),
+            _ => value / 1e3,
+        }
+    }
+
+    /// Whether a rise is good.
+    fn rises_to_the_better(self) -> bool {
+        matches!(self, Metric::Iops | Metric::Bandwidth)
+    }
+}
+
+/// A run of a series.
+struct Point {
+    entry: usize,
+    figure: Figure,
+}
+
+/// Runs that are alike.
+struct Series {
+    job: String,
+    op: String,
+    load: String,
+    points: Vec<Point>,
+}
+
+/// What was left out.
+#[derive(Default)]
+struct LeftOut {
+    unreadable: u64,
+    incomplete: u64,
+    several_devices: u64,
+    contradicted: u64,
+}
+
+/// A metric of a series, searched.
+struct Followed {
+    metric: Metric,
+    /// Index into the series' points, and the value; runs without one are left out.
+    values: Vec<(usize, f64)>,
+    changes: Vec<ChangePoint>,
+}
+
+/// The command.
+pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let html = matches.get_one::<PathBuf>("html");
+    if let Some(path) = html {
+        output::check_file("--html", path)?;
+    }
+    let store = store()?;
+    let device = match matches.get_one::<String>("of") {
+        Some(name) => find_device(&store, name)?,
+        None => newest_device(&store)?,
+    };
+    let mut wanted = filter(&store, matches)?;
+    wanted.device = Some(device.id);
+    let mut entries = store.list(&wanted).map_err(|e| unreadable(&e))?;
+    entries.reverse();
+    let metrics: Vec<Metric> = match matches.get_many::<String>("metric") {
+        Some(names) => Metric::ALL.into_iter().filter(|m| names.clone().any(|name| name == m.name())).collect(),
+        None => vec![Metric::Iops, Metric::P99],
+    };
+    let (series, contexts, left_out) = gather(&store, &entries)?;
+    let followed: Vec<Vec<Followed>> =
+        series.iter().map(|s| metrics.iter().map(|&metric| follow(s, metric)).collect()).collect();
+
+    let trend = Trend {
+        device: &device,
+        entries: &entries,
+        contexts: &contexts,
+        series: &series,
+        followed: &followed,
+        left_out: &left_out,
+    };
+    if matches.get_flag("json") {
+        output::print_all(&format!("{:#}\n", trend.json()))?;
+    } else {
+        output::print_all(&trend.text())?;
+    }
+    if let Some(path) = html {
+        std::fs::write(path, trueio_report::trend_html(&trend.page()))
+            .map_err(|e| Failure::failed(format!("`{}` could not be written", path.display()), &e))?;
+        eprintln!("page: {}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The device of the newest run that has one.
+fn newest_device(store: &Store) -> Result<Device, Failure> {
+    let devices = store.devices().map_err(|e| unreadable(&e))?;
+    devices.into_iter().next().ok_or_else(|| {
+        Failure::refused(
+            "no run in the history was on a device that can be told from others, so there is no trend\n\nhint: a device \
+             is recognised by world-wide identifier, serial number or filesystem UUID; docs/history.md",
+        )
+    })
+}
+
+/// What may differ between runs of one load and matter.
+type Context = Vec<(&'static str, String)>;
+
+fn context_of(record: &RunRecord) -> Context {
+    let filesystem = record.targets.iter().filter_map(|t| t.filesystem.as_ref());
+    let filesystems: Vec<String> = filesystem.map(|f| format!("{} ({})", f.kind, f.options)).collect();
+    let disks = record.targets.iter().flat_map(|t| &t.disks);
+    let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "not known".to_owned());
+    let of_disks = |of: &dyn Fn(&trueio_model::DiskFacts) -> String| {
+        disks.clone().map(|disk| of(disk)).collect::<Vec<_>>().join(", ")
+    };
+    vec![
+        ("system", record.environment.system.clone()),
+        ("trueio", format!("{} ({} build)", record.tool.version, record.tool.build)),
+        ("filesystem", filesystems.join(", ")),
+        ("transport", of_disks(&|disk| known(&disk.transport.value))),
+        ("scheduler", of_disks(&|disk| known(&disk.scheduler.value))),
+        ("firmware", of_disks(&|disk| known(&disk.firmware.value))),
+        ("write cache", of_disks(&|disk| known(&disk.write_cache.value))),
+        ("processor", known(&record.environment.cpu.model.value)),
+    ]
+}
+
+/// The series of a device's runs, oldest first, and the context of each run.
+fn gather(store: &Store, entries: &[Entry]) -> Result<(Vec<Series>, Vec<Context>, LeftOut), Failure> {
+    let mut series: Vec<Series> = Vec::new();
+    let mut contexts = Vec::new();
+    let mut left_out = LeftOut::default();
+    for (index, entry) in entries.iter().enumerate() {
+        contexts.push(Context::new());
+        if entry.devices.len() != 1 {
+            left_out.several_devices += 1;
+            continue;
+        }
+        if entry.outcome != "complete" || entry.source != Source::Trueio {
+            left_out.incomplete += 1;
+            continue;
+        }
+        let Ok(Document::Record(record)) = document(&get(store, &entry.id)?) else {
+            left_out.unreadable += 1;
+            continue;
+        };
+        contexts[index] = context_of(&record);
+        for figure in of_record(&record) {
+            if figure.verdict == Some(Verdict::Contradicted) {
+                left_out.contradicted += 1;
+                continue;
+            }
+            let point = Point { entry: index, figure };
+            let is_it = |s: &&mut Series| {
+                (s.job.as_str(), s.op.as_str(), s.load.as_str())
+                    == (point.figure.job.as_str(), point.figure.op.as_str(), point.figure.load.as_str())
+            };
+            match series.iter_mut().find(is_it) {
+                Some(found) => found.points.push(point),
+                None => series.push(Series {
+                    job: point.figure.job.clone(),
+                    op: point.figure.op.clone(),
+                    load: point.figure.load.clone(),
+                    points: vec![point],
+                }),
+            }
+        }
+    }
+    Ok((series, contexts, left_out))
+}
+
+fn follow(series: &Series, metric: Metric) -> Followed {
+    let of = |(index, point): (usize, &Point)| Some((index, metric.of(&point.figure)?));
+    let values: Vec<(usize, f64)> = series.points.iter().enumerate().filter_map(of).collect();
+    let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+    Followed { metric, changes: change_points(&plain, P_MAX, RATIO_MIN), values }
+}
+
+/// Everything that is said.
+struct Trend<'a> {
+    device: &'a Device,
+    entries: &'a [Entry],
+    contexts: &'a [Context],
+    series: &'a [Series],
+    followed: &'a [Vec<Followed>],
+    left_out: &'a LeftOut,
+}
+
+impl Trend<'_> {
+    /// The run of a value of a series.
+    fn entry(&self, series: &Series, followed: &Followed, index: usize) -> &Entry {
+        &self.entries[series.points[followed.values[index].0].entry]
+    }
+
+    /// What is to be said of a metric.
+    fn sentences(&self, series: &Series, followed: &Followed) -> Vec<String> {
+        let (name, _) = followed.metric.title();
+        let count = followed.values.len();
+        let show = |value: f64| followed.metric.show(value);
+        let values = || followed.values.iter().map(|(_, value)| *value);
+        let Some(last) = values().last() else {
+            return vec![format!("{name}: no run has it")];
+        };
+        let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+        let runs = format!("{count} run{}", if count == 1 { "" } else { "s" });
+        let mut said = if count == 1 {
+            vec![format!("{name}: {} in one run", show(last))]
+        } else {
+            vec![format!("{name}: {} in the newest of {runs}, {} to {} in all", show(last), show(low), show(high))]
+        };
+        let is_suspect = |(index, _): &&(usize, f64)| series.points[*index].figure.verdict == Some(Verdict::Suspect);
+        let suspect = followed.values.iter().filter(is_suspect).count();
+        if suspect > 0 {
+            said.push(format!(
+                "{name}: in {suspect} of {runs} the evidence makes it doubtful (`trueio report` says why)"
+            ));
+        }
+        if followed.changes.is_empty() && count < RUNS_ENOUGH {
+            said.push(format!(
+                "{name}: {runs} are too few to show that its level changed or did not; {RUNS_ENOUGH} are enough"
+            ));
+        } else if followed.changes.is_empty() {
+            said.push(format!("{name}: no change of level of {:.0} % or more is shown", (RATIO_MIN - 1.0) * 100.0));
+        }
+        for change in &followed.changes {
+            let entry = self.entry(series, followed, change.index);
+            let before = self.entry(series, followed, change.index - 1);
+            let percent = (change.after / change.before - 1.0) * 100.0;
+            let is_better = (percent > 0.0) == followed.metric.rises_to_the_better();
+            said.push(format!(
+                "{name}: {} from {} to {} ({percent:+.0} %), {}, between run {} ({}) and run {} ({}); p {:.3}",
+                if percent > 0.0 { "rose" } else { "fell" },
+                show(change.before),
+                show(change.after),
+                if is_better { "better" } else { "worse" },
+                short(&before.id),
+                before.started_at,
+                short(&entry.id),
+                entry.started_at,
+                change.p
+            ));
+            let differences = self.differences(series, followed, change.index);
+            if !differences.is_empty() {
+                said.push(format!("{name}: between these two runs also changed: {}", differences.join("; ")));
+            }
+        }
+        said
+    }
+
+    /// What else is not the same in the runs on both sides of a change.
+    fn differences(&self, series: &Series, followed: &Followed, index: usize) -> Vec<String> {
+        let context = |index: usize| &self.contexts[series.points[followed.values[index].0].entry];
+        let pairs = context(index - 1).iter().zip(context(index));
+        pairs.filter(|(a, b)| a.1 != b.1).map(|(a, b)| format!("{} ({} → {})", a.0, a.1, b.1)).collect()
+    }
+
+    /// Sentences about the whole.
+    fn head(&self) -> Vec<String> {
+        let count = self.entries.len();
+        let mut said = vec![format!(
+            "{count} run{} on device #{} {}",
+            if count == 1 { "" } else { "s" },
+            self.device.id,
+            self.device.label
+        )];
+        let left_out = self.left_out;
+        for (n, noun, why) in [
+            (left_out.incomplete, "run", "not complete"),
+            (left_out.several_devices, "run", "on several devices at once"),
+            (left_out.unreadable, "run", "its record cannot be read"),
+            (left_out.contradicted, "figure", "the evidence contradicts it (`trueio report` says why)"),
+        ] {
+            if n > 0 {
+                let s = if n == 1 { "" } else { "s" };
+                said.push(format!("{} {noun}{s} left out: {why}", units::format_count(n)));
+            }
+        }
+        let searched = self.searched_count();
+        if searched > 1 {
+            said.push(format!(
+                "{searched} series were searched for changes, each at {:.0} %: of those that did not change, one in {:.0} \
+                 shows a change by chance",
+                P_MAX * 100.0,
+                1.0 / P_MAX
+            ));
+        }
+        said
+    }
+
+    /// How many series were long enough to be searched.
+    fn searched_count(&self) -> usize {
+        self.followed.iter().flatten().filter(|one| one.values.len() >= 2 * SEGMENT_MIN).count()
+    }
+
+    fn text(&self) -> String {
+        let mut out = String::new();
+        for sentence in self.head() {
+            let _ = writeln!(out, "{}", clean(&sentence));
+        }
+        for (series, followed) in self.series.iter().zip(self.followed) {
+            let _ = writeln!(out, "\n{}  {}", clean(&name_of(series)), clean(&series.load));
+            for one in followed {
+                for sentence in self.sentences(series, one) {
+                    let _ = writeln!(out, "  {}", clean(&sentence));
+                }
+            }
+        }
+        out
+    }
+
+    fn json(&self) -> Value {
+        let mut rows = Vec::new();
+        for (series, followed) in self.series.iter().zip(self.followed) {
+            for one in followed {
+                let run = |index: usize| {
+                    let entry = self.entry(series, one, index);
+                    json!({ "run_id": entry.id, "started_at": entry.started_at })
+                };
+                let points: Vec<Value> = (0..one.values.len())
+                    .map(|index| {
+                        let mut point = run(index);
+                        point["value"] = json!(one.values[index].1);
+                        point["verdict"] = json!(series.points[one.values[index].0].figure.verdict);
+                        point
+                    })
+                    .collect();
+                let changes: Vec<Value> = one
+                    .changes
+                    .iter()
+                    .map(|change| {
+                        json!({
+                            "from": run(change.index - 1), "at": run(change.index), "before": change.before,
+                            "after": change.after, "ratio": change.after / change.before, "p": change.p,
+                            "also_changed": self.differences(series, one, change.index),
+                        })
+                    })
+                    .collect();
+                rows.push(json!({
+                    "job": series.job, "op": series.op, "load": series.load, "metric": one.metric.name(),
+                    "unit": one.metric.unit(), "points": points, "changes": changes,
+                    "is_enough": one.values.len() >= RUNS_ENOUGH,
+                    "sentences": self.sentences(series, one),
+                }));
+            }
+        }
+        json!({
+            "device": { "id": self.device.id, "label": self.device.label },
+            "run_count": self.entries.len(),
+            "left_out": {
+                "incomplete_runs": self.left_out.incomplete, "runs_on_several_devices": self.left_out.several_devices,
+                "unreadable_runs": self.left_out.unreadable, "contradicted_figures": self.left_out.contradicted,
+            },
+            "p_max": P_MAX, "searched_count": self.searched_count(), "ratio_min": RATIO_MIN,
+            "series": rows,
+        })
+    }
+
+    fn page(&self) -> TrendPage {
+        let loads = self.series.iter().zip(self.followed).map(|(series, followed)| TrendLoad {
+            name: name_of(series),
+            load: series.load.clone(),
+            metrics: followed
+                .iter()
+                .map(|one| TrendMetric {
+                    title: format!("{}{}", one.metric.title().0, one.metric.title().1),
+                    values: one.values.iter().map(|(_, value)| one.metric.plotted(*value)).collect(),
+                    changes: one.changes.iter().map(|change| change.index).collect(),
+                    sentences: self.sentences(series, one),
+                })
+                .collect(),
+        });
+        TrendPage {
+            title: format!("trueio history trend: #{} {}", self.device.id, self.device.label),
+            sentences: self.head(),
+            loads: loads.collect(),
+        }
+    }
+}
+
+/// A series' name: the job, and the operation if the job's name does not say it.
+fn name_of(series: &Series) -> String {
+    if series.job.contains(&series.op) { series.job.clone() } else { format!("{} {}", series.job, series.op) }
+}

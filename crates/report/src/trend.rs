@@ -1,0 +1,130 @@
+//! Figures of many runs over time as a page: one plot a metric of a load, with its changes of level in words.
+//!
+//! A pure function of what it is given; it does not search for changes itself. Runs stand at equal
+//! distances, whatever time lay between them: the words say when.
+
+use crate::plot;
+use crate::text::clean;
+use minijinja::{AutoEscape, Environment};
+use serde::Serialize;
+
+/// A page of trends.
+#[derive(Debug, Clone, Serialize)]
+pub struct TrendPage {
+    /// What the page is about.
+    pub title: String,
+    /// Sentences below the title.
+    pub sentences: Vec<String>,
+    /// Loads, each with its metrics.
+    pub loads: Vec<TrendLoad>,
+}
+
+/// A load that was run several times.
+#[derive(Debug, Clone, Serialize)]
+pub struct TrendLoad {
+    /// The job and its operation.
+    pub name: String,
+    /// What it does.
+    pub load: String,
+    /// Its metrics.
+    pub metrics: Vec<TrendMetric>,
+}
+
+/// A metric over the runs.
+#[derive(Debug, Clone, Serialize)]
+pub struct TrendMetric {
+    /// `IOPS`, `lat p99, µs`: stands above the plot.
+    pub title: String,
+    /// One value a run, oldest first.
+    pub values: Vec<f64>,
+    /// Indexes of the first values of new levels, ascending.
+    pub changes: Vec<usize>,
+    /// What is to be said of it.
+    pub sentences: Vec<String>,
+}
+
+const TEMPLATE: &str = "<!doctype html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
+<meta name=\"color-scheme\" content=\"light dark\">
+<title>{{ page.title }}</title>
+<style>{{ style|safe }}</style>
+</head>
+<body>
+<h1>{{ page.title }}</h1>
+{% for sentence in page.sentences %}<p>{{ sentence }}</p>
+{% endfor %}
+{% for load in page.loads %}
+<section class=\"phase\">
+<header><h3>{{ load.name }}</h3><p>{{ load.load }}</p></header>
+<div class=\"plots\">{% for metric in load.metrics %}<div>{{ metric.plot|safe }}</div>{% endfor %}</div>
+<ul>{% for metric in load.metrics %}{% for sentence in metric.sentences %}<li>{{ sentence }}</li>{% endfor %}{% endfor %}</ul>
+</section>
+{% endfor %}
+</body>
+</html>
+";
+
+/// The page as self-contained HTML.
+pub fn trend_html(page: &TrendPage) -> String {
+    let loads: Vec<_> = page
+        .loads
+        .iter()
+        .map(|load| {
+            let metrics: Vec<_> = load
+                .metrics
+                .iter()
+                .map(|metric| {
+                    let plot = plot::trend(&metric.title, &metric.values, &metric.changes).unwrap_or_default();
+                    minijinja::context! { plot, sentences => cleaned(&metric.sentences) }
+                })
+                .collect();
+            minijinja::context! { name => clean(&load.name), load => clean(&load.load), metrics }
+        })
+        .collect();
+    let page = minijinja::context! { title => clean(&page.title), sentences => cleaned(&page.sentences), loads };
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment
+        .template_from_named_str("trend.html", TEMPLATE)
+        .and_then(|template| template.render(minijinja::context! { page, style => crate::html::style() }))
+        .unwrap_or_else(|e| unreachable!("the page's template is sound: {e:#}"))
+}
+
+fn cleaned(texts: &[String]) -> Vec<String> {
+    texts.iter().map(|text| clean(text).into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_shows_every_load_and_runs_nothing_that_a_name_holds() {
+        let metric = |values: Vec<f64>, changes| TrendMetric {
+            title: "IOPS".into(),
+            values,
+            changes,
+            sentences: vec!["IOPS fell.".into()],
+        };
+        let page = TrendPage {
+            title: "trend of <script>alert(1)</script>".into(),
+            sentences: vec!["12 runs".into()],
+            loads: vec![TrendLoad {
+                name: "job \u{1b}[2J".into(),
+                load: "randread 4k".into(),
+                metrics: vec![
+                    metric((0..12).map(|n| if n < 6 { 100.0 } else { 50.0 }).collect(), vec![6]),
+                    metric(vec![], vec![]),
+                ],
+            }],
+        };
+        let html = trend_html(&page);
+        assert!(!html.contains("<script") && !html.contains('\u{1b}'), "{html}");
+        assert_eq!((html.matches("<svg").count(), html.matches("IOPS fell.").count()), (1, 2));
+        // The values and the levels are separate lines.
+        assert!(html.contains("runs, level"), "{html}");
+    }
+}
