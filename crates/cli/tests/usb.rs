@@ -83,6 +83,34 @@ fn without_a_name_every_disk_is_explained_and_a_name_of_none_or_several_is_refus
 }
 
 #[test]
+fn the_plan_of_a_switch_is_shown_and_nothing_is_done() {
+    let machine = tree::recorded("usb/dual");
+    std::fs::write(machine.folder.path().join("paths"), "block 0:5 8:0 0 /dev/sda\n").expect("paths");
+    let folder = machine.folder.path().to_str().expect("UTF-8").to_owned();
+    let ran = Sandbox::new().run(&["usb", "switch", "sda", "bot", "--dry-run", "--recorded", &folder]);
+    ran.assert_code(0);
+    assert_text("switch-dual", &ran.out);
+    let quirks = machine.folder.path().join("sys/module/usb_storage/parameters/quirks");
+    assert_eq!(std::fs::read_to_string(quirks).expect("quirks").trim(), "");
+    Sandbox::new()
+        .run(&["usb", "switch", "sda", "uas", "--dry-run", "--recorded", &folder])
+        .assert_refused(&["`sda` is not switched", "2-1:1.0 is on UAS already"]);
+    Sandbox::new()
+        .run(&["usb", "switch", "sda", "bot", "--recorded", &folder])
+        .assert_refused(&["a recorded machine can be switched with --dry-run only"]);
+}
+
+#[test]
+fn a_switch_needs_a_disk_that_is_there_and_a_transport() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["usb", "switch", "sda"]).assert_refused(&["a disk and a transport are needed"]);
+    sandbox
+        .run(&["usb", "switch", "no-such-disk", "uas", "--dry-run"])
+        .assert_refused(&["`no-such-disk` is no USB disk"]);
+    assert_eq!(sandbox.run(&["usb", "switch", "sda", "usb3"]).code, Some(2));
+}
+
+#[test]
 fn a_device_that_calls_itself_an_escape_sequence_does_not_drive_the_terminal() {
     let machine = tree::recorded("usb/dual");
     let product = machine.folder.path().join("sys/devices/pci0000:00/0000:00:02.0/usb2/2-1/product");

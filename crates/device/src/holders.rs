@@ -91,6 +91,13 @@ pub fn who_holds(system: &System, path: &Path) -> Result<Holders, DeviceError> {
     Ok(holders)
 }
 
+/// The devices that share bytes with a device, itself among them, with their kernel names.
+pub(crate) fn family_of(system: &System, number: DeviceNumber) -> BTreeMap<DeviceNumber, String> {
+    let mut family = Family { system, names: BTreeMap::new(), found: Vec::new() };
+    family.add_with_relatives(number);
+    family.names
+}
+
 /// Who uses the regular file at `path`: loop devices that stand on it, with whoever uses those, and
 /// swap.
 ///

@@ -134,14 +134,22 @@ fn rule_a_module_that_modprobe_is_told_not_to_load_is_named_by_file_and_line() {
 #[test]
 fn rule_a_kernel_that_was_built_without_uas_gives_the_disk_to_bot() {
     let machine = recorded("usb/dual-on-bot");
-    fs::remove_dir_all(machine.folder.path().join("sys/module/uas")).expect("a folder");
-    fs::remove_dir_all(machine.folder.path().join("sys/bus/usb/drivers/uas")).expect("a folder");
+    install(&machine);
+    for path in ["sys/module/uas", "sys/bus/usb/drivers/uas"] {
+        fs::remove_dir_all(machine.folder.path().join(path)).expect("a folder");
+    }
+    let module = format!("lib/modules/{RELEASE}/kernel/drivers/usb/storage/uas.ko");
+    fs::remove_file(machine.folder.path().join(module)).expect("a module");
+    // The disk itself tells, if no quirk explains that it is on BOT.
+    let quirks = machine.folder.path().join("sys/module/usb_storage/parameters/quirks");
+    assert_eq!(fs::read_to_string(&quirks).expect("quirks").trim(), "1209:0001:u");
+    assert_eq!(answer(&explained(&machine, "SIM1"), "module"), UsbAnswer::NotSeen);
+    fs::write(&quirks, "\n").expect("a file");
+    assert_decided(&explained(&machine, "SIM1"), Bot, Some("kernel_without_uas"));
+    // So does the kernel's configuration.
     let boot = machine.folder.path().join("boot");
     fs::create_dir_all(&boot).expect("a folder");
     fs::write(boot.join(format!("config-{RELEASE}")), "CONFIG_USB_STORAGE=m\n# CONFIG_USB_UAS is not set\n").expect("");
-    assert_decided(&explained(&machine, "SIM1"), Bot, Some("kernel_without_uas"));
-    // Without the configuration the disk itself tells.
-    fs::remove_dir_all(boot).expect("a folder");
     assert_decided(&explained(&machine, "SIM1"), Bot, Some("kernel_without_uas"));
 }
 

@@ -15,8 +15,7 @@ use trueio_report::{clean, wrap};
 pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let system = super::system(matches)?;
     let mut report = usb_report(&system);
-    // SAFETY: a plain call without arguments.
-    if system.is_live() && unsafe { libc::geteuid() } != 0 {
+    if system.is_live() && !rustix::process::geteuid().is_root() {
         let sentence = "as root: mounts in other mount namespaces, and with `trueio usb explain` the kernel's log";
         report.unseen.push(sentence.to_owned());
     }

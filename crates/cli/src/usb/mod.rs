@@ -1,11 +1,12 @@
 //! `trueio usb`: which transport each USB disk runs on, why, and how to change it.
 //!
 //! `list` and `explain` only read; `list` needs no privileges, `explain` reads the kernel's log if it
-//! may. What the facts mean is worked out in
+//! may. `switch` changes something, and says first what. What the facts mean is worked out in
 //! `trueio_device::usb`; this folder asks and prints.
 
 mod explain;
 mod list;
+mod switch;
 
 use crate::failure::Failure;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
@@ -32,6 +33,7 @@ pub(crate) fn arguments() -> Command {
                 .arg(disk("A disk: /dev/sdX, sdX, a port (2-1), or a serial number; all if none is named"))
                 .arg(switch("json", "Print the rules and facts with their sources, as JSON")),
         )
+        .subcommand(switch::arguments())
 }
 
 /// `trueio usb …`.
@@ -39,6 +41,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     match matches.subcommand() {
         Some(("list", arguments)) => list::command(arguments),
         Some(("explain", arguments)) => explain::command(arguments),
+        Some(("switch", arguments)) => switch::command(arguments),
         _ => unreachable!("clap demands one of the commands above"),
     }
 }

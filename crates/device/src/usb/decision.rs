@@ -56,6 +56,8 @@ pub struct FlagsInForce {
     pub flags: Option<u64>,
     /// The flags of the driver's own table.
     pub built_in: Fact<u64>,
+    /// The flags that the driver adds by rules of thumb.
+    pub thumb: u64,
 }
 
 impl FlagsInForce {
@@ -69,7 +71,7 @@ impl FlagsInForce {
             (None, Some(letters)) => Some(quirks::flags(letters)),
             (None, None) => None,
         };
-        Self { flags, built_in }
+        Self { flags, built_in, thumb }
     }
 }
 
@@ -136,7 +138,7 @@ pub fn decide(system: &System, report: &UsbReport, disk: &UsbDisk, log: Option<&
     let mut rules = Rules { found: Vec::new() };
     authorized(&mut rules, system, disk);
     offers(&mut rules, disk);
-    driver_there(&mut rules, system, report, &uas, &storage);
+    driver_there(&mut rules, system, report, &uas, &storage, quirks_fact.value.as_deref());
     synology(&mut rules, system);
     let (thumb, hiksemi) = rules_of_thumb(&mut rules, disk, &numbers);
     // The table's own flag counts for the rule of the table; the entry may take it away below.
@@ -242,7 +244,14 @@ fn offers(rules: &mut Rules, disk: &UsbDisk) {
 /// Is there a `uas` to take the disk. Two names, because the two cases end differently: a kernel
 /// that was built without UAS gives the disk to BOT, a module that is missing leaves it without a
 /// driver.
-fn driver_there(rules: &mut Rules, system: &System, report: &UsbReport, uas: &Driver, storage: &Driver) {
+fn driver_there(
+    rules: &mut Rules,
+    system: &System,
+    report: &UsbReport,
+    uas: &Driver,
+    storage: &Driver,
+    quirk_string: Option<&str>,
+) {
     let barred = uas_is_barred(system);
     let aside = match barred.as_slice() {
         [] => String::new(),
@@ -271,10 +280,11 @@ fn driver_there(rules: &mut Rules, system: &System, report: &UsbReport, uas: &Dr
     let left_alone = report.disks.iter().find(|other| {
         other.usb.transport == UsbTransport::None && other.usb.offers_uas() == Some(true) && storage.is_loaded
     });
-    let taken = report
-        .disks
-        .iter()
-        .find(|other| other.usb.transport == UsbTransport::Bot && other.usb.offers_uas() == Some(true));
+    let taken = report.disks.iter().find(|other| {
+        other.usb.transport == UsbTransport::Bot
+            && other.usb.offers_uas() == Some(true)
+            && !may_be_barred(system, other, storage, quirk_string)
+    });
     match (config.value, left_alone, taken) {
         (Some(_), _, _) => {
             let fact = format!("the kernel was built with UAS, and no module uas is installed{aside}");
@@ -300,6 +310,17 @@ fn driver_there(rules: &mut Rules, system: &System, report: &UsbReport, uas: &Dr
             rules.say("module", UsbAnswer::NotSeen, fact, config.source);
         }
     }
+}
+
+/// False only if it is known that no flag keeps `usb-storage` from leaving a disk to `uas`.
+fn may_be_barred(system: &System, disk: &UsbDisk, storage: &Driver, quirk_string: Option<&str>) -> bool {
+    let Some(quirk_string) = quirk_string else { return true };
+    let numbers = numbers(system, disk);
+    let entry = quirks::entry_letters(quirk_string, numbers.matched.vendor, numbers.matched.product);
+    let mut aside = Rules { found: Vec::new() };
+    let (thumb, hiksemi) = rules_of_thumb(&mut aside, disk, &numbers);
+    let flags = FlagsInForce::of(storage, &numbers.matched, thumb | hiksemi, entry.as_deref());
+    flags.flags.is_none_or(|flags| flags & IGNORE_UAS != 0)
 }
 
 /// Synology's kernels ask a key of their own before anything else, as their published source has it.

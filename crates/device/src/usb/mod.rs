@@ -14,6 +14,7 @@ mod disks;
 mod explain;
 mod kernel_log;
 mod modules;
+mod others;
 pub mod quirks;
 
 pub use decision::{Decision, FlagsInForce, QUIRKS, decide};
@@ -22,3 +23,4 @@ pub use disks::{usb_disk, usb_facts_of_block, usb_report};
 pub use explain::{PERSIST_FILE, explain};
 pub use kernel_log::{LogLine, kernel_log, parse_log, troubles};
 pub use modules::{Driver, MatchedDevice, TableEntry, TableError, built_in_flags, parse_table};
+pub use others::switch_refusal;

@@ -1,0 +1,312 @@
+//! `trueio usb switch`: the plan, the refusals, and what became of it.
+//!
+//! The work is done by `trueio-usb`; here it is asked who uses the disk, and told what happens.
+
+use super::explain::find;
+use crate::failure::Failure;
+use crate::output;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, Command};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use trueio_device::usb::{Decision, decide, kernel_log, usb_report};
+use trueio_device::{System, who_has_open, who_holds};
+use trueio_model::{UsbDisk, UsbReport, UsbTransport};
+use trueio_report::wrap;
+use trueio_run::watch_signals;
+use trueio_usb::{
+    LiveHands, Outcome, Persisted, Plan, Refusal, State, Step, execute, pending, persist, plan, resume, unpersist,
+};
+
+/// Where it is noted how far a switch is. A restart empties it, and undoes every switch.
+const STATES: &str = "/run/trueio/usb-switch";
+
+/// The command line of `trueio usb switch`.
+pub(super) fn arguments() -> Command {
+    super::recorded(Command::new("switch"))
+        .about("Move a disk to UAS or BOT, safely, and back")
+        .long_about(
+            "Moves a disk to UAS or BOT while the machine runs. The plan is shown first. It is refused while anything \
+             on the disk is mounted, swap, stacked on or open, and where there is no way back. The disk's cache is \
+             flushed; only this disk's interface is touched; a disk that does not come back is given back to the driver \
+             it had. A switch that was interrupted is finished or undone by the next one, whatever that is for.",
+        )
+        .arg(super::disk("A disk: /dev/sdX, sdX, a port (2-1), or a serial number"))
+        .arg(
+            Arg::new("transport")
+                .value_name("TRANSPORT")
+                .help("Where to")
+                .value_parser(PossibleValuesParser::new(["uas", "bot"])),
+        )
+        .arg(super::switch("dry-run", "Show the plan, and do nothing"))
+        .arg(super::switch("persist", "Keep it over a restart, too: a line in /etc/modprobe.d/trueio-usb.conf"))
+        .arg(
+            super::switch("unpersist", "Take this model's entry out of that file; switches only if a transport is named")
+                .conflicts_with("persist"),
+        )
+        .arg(
+            super::switch("restore", "Finish or undo what was interrupted; with a disk, put it back where it was before")
+                .conflicts_with_all(["persist", "unpersist", "transport"]),
+        )
+}
+
+/// `trueio usb switch`.
+pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    if std::env::consts::OS != "linux" {
+        let why = trueio_device::usb::switch_refusal(std::env::consts::OS);
+        return Err(Failure::refused(format!("a disk's USB transport cannot be switched here\n  because: {why}")));
+    }
+    let system = super::system(matches)?;
+    let is_dry = matches.get_flag("dry-run");
+    if !system.is_live() && !is_dry {
+        return Err(Failure::refused("a recorded machine can be switched with --dry-run only"));
+    }
+    let name = matches.get_one::<String>("disk");
+    let transport = matches.get_one::<String>("transport").map(|name| match name.as_str() {
+        "uas" => UsbTransport::Uas,
+        _ => UsbTransport::Bot,
+    });
+    let (keeps, drops) = (matches.get_flag("persist"), matches.get_flag("unpersist"));
+    let restores = matches.get_flag("restore");
+    if !restores && (name.is_none() || (transport.is_none() && !drops)) {
+        return Err(Failure::refused("a disk and a transport are needed: `trueio usb switch sdX uas`"));
+    }
+    if is_dry {
+        let (Some(name), Some(to)) = (name, transport) else {
+            return Err(Failure::refused("--dry-run shows the plan of a disk and a transport"));
+        };
+        let switch = look(&system, name, to)?;
+        output::print_all(&shown(&switch.plan.map_err(|refusal| refused(name, &refusal))?))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::refused(
+            "drivers can be bound and unbound by root only\n\nhint: --dry-run shows the plan",
+        ));
+    }
+    let _alone = alone()?;
+    // Ctrl-C must not stop between two steps; the flag is not looked at.
+    watch_signals();
+    let mut worst = finish_interrupted(&system)?;
+    if restores {
+        if let Some(name) = name {
+            worst = worst.max(put_back(&system, name)?);
+        }
+        return Ok(ExitCode::from(worst));
+    }
+    let name = name.expect("checked above");
+    if let Some(to) = transport {
+        worst = worst.max(switch_to(&system, name, to, keeps)?);
+    }
+    if drops {
+        drop_entry(&system, name)?;
+    }
+    Ok(ExitCode::from(worst))
+}
+
+/// A disk, what the kernel's rules make of it, and the plan or the refusal.
+struct Look {
+    disk: UsbDisk,
+    decision: Decision,
+    plan: Result<Plan, Refusal>,
+}
+
+fn look(system: &System, name: &str, to: UsbTransport) -> Result<Look, Failure> {
+    let report: UsbReport = usb_report(system);
+    let disk = find(system, &report, name)?.clone();
+    let log = kernel_log(system).ok();
+    let decision = decide(system, &report, &disk, log.as_deref());
+    let mut uses = Vec::new();
+    for block in &disk.blocks {
+        let node = PathBuf::from(format!("/dev/{}", block.name));
+        let holders = who_holds(system, &node).map_err(|error| Failure::refused_by(&error, None))?;
+        uses.push((holders, who_has_open(system, &block.name)));
+    }
+    let plan = plan(&disk, to, &decision, &uses);
+    Ok(Look { disk, decision, plan })
+}
+
+fn refused(name: &str, refusal: &Refusal) -> Failure {
+    let mut text = format!("`{name}` is not switched");
+    for reason in &refusal.reasons {
+        let _ = write!(text, "\n  because: {}", trueio_report::clean(reason));
+    }
+    if let Some(hint) = &refusal.hint {
+        let _ = write!(text, "\n\nhint: {hint}");
+    }
+    Failure::refused(text)
+}
+
+fn shown(plan: &Plan) -> String {
+    let width = output::style(std::io::stdout().is_terminal()).width;
+    let mut text = String::new();
+    let serial = plan.serial.as_deref().map_or_else(String::new, |serial| format!(", serial {serial}"));
+    let names: Vec<&str> = plan.blocks.iter().map(|block| block.name.as_str()).collect();
+    let head =
+        format!("{} at {} ({}{serial}): {} to {}", names.join(", "), plan.interface, plan.id, plan.from, plan.to);
+    wrap(&mut text, "", 0, head.trim_start(), width);
+    for (at, step) in plan.steps().iter().enumerate() {
+        wrap(&mut text, &format!("  {}. ", at + 1), 5, step, width);
+    }
+    for warning in &plan.warnings {
+        wrap(&mut text, "  ! ", 4, warning, width);
+    }
+    text
+}
+
+/// One switch at a time: two would put each other's quirk string back.
+fn alone() -> Result<File, Failure> {
+    let open = || {
+        std::fs::create_dir_all(STATES)?;
+        let file = File::create(Path::new(STATES).join("lock"))?;
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
+        Ok::<File, std::io::Error>(file)
+    };
+    open().map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => Failure::refused("another `trueio usb switch` is at work"),
+        _ => Failure::failed(format!("`{STATES}` cannot be used"), &error),
+    })
+}
+
+fn say(sentence: &str) {
+    eprintln!("{}", trueio_report::clean(sentence));
+}
+
+fn states() -> Result<Vec<State>, Failure> {
+    pending(Path::new(STATES)).map_err(|error| Failure::refused_by(&error, None))
+}
+
+/// Finishes or undoes what an earlier run left; 1 if a disk is lost.
+fn finish_interrupted(system: &System) -> Result<u8, Failure> {
+    let mut worst = 0;
+    for state in states()?.into_iter().filter(|state| state.step != Step::Done) {
+        let interface = state.plan.interface.clone();
+        let to = state.plan.to;
+        let outcome = resume(system, state, &mut LiveHands::new(PathBuf::from(STATES)), &mut say);
+        worst = worst.max(u8::from(matches!(outcome, Outcome::Lost { .. })));
+        tell(&interface, to, &outcome);
+    }
+    Ok(worst)
+}
+
+/// Puts a disk back on the transport that it was on before `trueio` switched it.
+fn put_back(system: &System, name: &str) -> Result<u8, Failure> {
+    let report = usb_report(system);
+    let disk = find(system, &report, name)?.clone();
+    let interface = &disk.usb.interface;
+    let state = states()?.into_iter().find(|state| state.plan.interface == *interface && state.step == Step::Done);
+    let is_it = |state: &State| {
+        state.plan.serial == disk.usb.serial.value && disk.usb.id.value.as_ref() == Some(&state.plan.id)
+    };
+    match state.filter(is_it) {
+        None => {
+            say(&format!("{interface} was not switched by trueio since the last restart: nothing to put back"));
+            Ok(0)
+        }
+        Some(state) if disk.usb.transport == state.plan.from || state.plan.from == UsbTransport::None => {
+            say(&format!("{interface} is on {} as before", disk.usb.transport));
+            forget(interface);
+            Ok(0)
+        }
+        Some(state) => {
+            let code = switch_to(system, name, state.plan.from, false)?;
+            if code == 0 {
+                forget(interface);
+            }
+            Ok(code)
+        }
+    }
+}
+
+fn forget(interface: &str) {
+    if let Err(error) = State::clear(Path::new(STATES), interface) {
+        say(&format!("the note of this switch could not be removed: {error}"));
+    }
+}
+
+fn switch_to(system: &System, name: &str, to: UsbTransport, keeps: bool) -> Result<u8, Failure> {
+    let look = look(system, name, to)?;
+    if look.disk.usb.transport == to {
+        say(&format!("{} is on {to} already", look.disk.usb.interface));
+        return keep(system, &look, to, keeps).map(|()| 0);
+    }
+    let plan = look.plan.as_ref().map_err(|refusal| refused(name, refusal))?;
+    eprint!("{}", shown(plan));
+    let outcome = execute(system, plan.clone(), &mut LiveHands::new(PathBuf::from(STATES)), &mut say);
+    let code = tell(&plan.interface, to, &outcome);
+    if code == 0 {
+        keep(system, &look, to, keeps)?;
+    }
+    Ok(code)
+}
+
+/// Says how it ended: 0 on the transport that was asked for, else 1.
+fn tell(interface: &str, to: UsbTransport, outcome: &Outcome) -> u8 {
+    let (code, text) = match outcome {
+        Outcome::Switched { blocks } => (0, format!("{interface} is on {to}: {}", blocks.join(", "))),
+        Outcome::NotStarted { reason } => (1, format!("{interface} was not touched: {reason}")),
+        Outcome::RolledBack { reason, blocks } => {
+            let names = if blocks.is_empty() { "without a driver".to_owned() } else { blocks.join(", ") };
+            (1, format!("{interface} is not on {to}: {reason}. It is where it was before: {names}"))
+        }
+        Outcome::Unplugged { reason } => (1, reason.clone()),
+        Outcome::Lost { reason, back } => (
+            1,
+            format!(
+                "{interface} is on no transport: {reason}; and it could not be put back: {back}. Unplug the disk and plug it \
+                 in again; `trueio usb switch --restore` tries once more"
+            ),
+        ),
+    };
+    let text = format!("{}\n", trueio_report::clean(&text));
+    if code == 0 {
+        drop(output::print_all(&text))
+    } else {
+        eprint!("{text}")
+    }
+    code
+}
+
+fn ids(disk: &UsbDisk) -> Result<(u16, u16), Failure> {
+    let id = disk.usb.id.value.as_deref().and_then(|id| id.split_once(':'));
+    id.and_then(|(v, p)| Some((u16::from_str_radix(v, 16).ok()?, u16::from_str_radix(p, 16).ok()?)))
+        .ok_or_else(|| Failure::refused(format!("vendor and product are not known: {}", disk.usb.id.source)))
+}
+
+/// Writes the entry that keeps the transport over a restart, or takes one out that would change it.
+fn keep(system: &System, look: &Look, to: UsbTransport, keeps: bool) -> Result<(), Failure> {
+    let entry = trueio_usb::entry_to_keep(&look.disk, to, &look.decision);
+    if !keeps {
+        say("until it is plugged in again or the machine restarts; --persist keeps it");
+        return Ok(());
+    }
+    let (vendor, product) = ids(&look.disk)?;
+    let done = match &entry {
+        Some(entry) => persist(system, vendor, product, entry),
+        None => unpersist(system, vendor, product),
+    };
+    told(done)
+}
+
+fn drop_entry(system: &System, name: &str) -> Result<(), Failure> {
+    let report = usb_report(system);
+    let (vendor, product) = ids(find(system, &report, name)?)?;
+    told(unpersist(system, vendor, product))
+}
+
+fn told(done: Result<Persisted, trueio_usb::PersistError>) -> Result<(), Failure> {
+    let file = trueio_device::usb::PERSIST_FILE;
+    match done.map_err(|error| Failure::refused_by(&error, None))? {
+        Persisted::Unchanged => say(&format!("{file} needs no change")),
+        Persisted::Removed => say(&format!("{file} is removed; {REBUILD}")),
+        Persisted::Written { line } => say(&format!(
+            "{file} holds `{line}` now: it counts for every disk of this model when usb-storage is loaded next; {REBUILD}"
+        )),
+    }
+    Ok(())
+}
+
+const REBUILD: &str = "the initramfs has a copy: `update-initramfs -u` (Debian, Ubuntu) or `dracut -f` (Fedora, SUSE)";

@@ -1,0 +1,168 @@
+//! What only a running machine can do: writing to sysfs, claiming and reading a disk, waiting.
+//!
+//! Cannot see: what a write to sysfs led to; the caller looks.
+
+use crate::state::State;
+use rustix::fs::{Mode, OFlags};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+use trueio_device::System;
+
+/// Bytes that are read at each end of a disk.
+const END_BYTES: u64 = 64 << 10;
+/// How long a disk may take to give both its ends.
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The hands of a switch.
+pub trait Hands {
+    /// Writes a file of sysfs with one call.
+    ///
+    /// # Errors
+    /// What the kernel says: ENXIO and ENODEV if a driver does not want the interface.
+    fn write(&mut self, path: &str, text: &str) -> io::Result<()>;
+
+    /// Opens a disk (`sda`) with `O_EXCL`, which keeps others from mounting it, and keeps it open.
+    ///
+    /// # Errors
+    /// EBUSY: somebody else has claimed it.
+    fn claim(&mut self, block: &str) -> io::Result<()>;
+
+    /// Flushes the cache of a claimed disk.
+    ///
+    /// # Errors
+    /// The disk refused, or is gone.
+    fn flush(&mut self, block: &str) -> io::Result<()>;
+
+    /// What stands at both ends of a disk, as one number.
+    ///
+    /// # Errors
+    /// It cannot be read, or not in time.
+    fn ends(&mut self, block: &str) -> io::Result<u64>;
+
+    /// Closes the disks that are claimed.
+    fn release(&mut self);
+
+    /// Waits.
+    fn pause(&mut self, time: Duration);
+
+    /// Writes down where the switch stands.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    fn save(&mut self, state: &State) -> io::Result<()>;
+
+    /// Forgets the switch of an interface.
+    ///
+    /// # Errors
+    /// The file cannot be removed.
+    fn clear(&mut self, interface: &str) -> io::Result<()>;
+}
+
+/// The hands on this machine.
+#[derive(Debug)]
+pub struct LiveHands {
+    claimed: BTreeMap<String, File>,
+    states: PathBuf,
+}
+
+impl LiveHands {
+    /// With states kept in `states`.
+    pub fn new(states: PathBuf) -> Self {
+        Self { claimed: BTreeMap::new(), states }
+    }
+}
+
+impl Hands for LiveHands {
+    fn write(&mut self, path: &str, text: &str) -> io::Result<()> {
+        let mut file = std::fs::OpenOptions::new().write(true).open(System::live().locate(path))?;
+        // A write of no bytes reaches nobody; the kernel takes a line's end for nothing.
+        let bytes = if text.is_empty() { b"\n" } else { text.as_bytes() };
+        let written = file.write(bytes)?;
+        if written == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    }
+
+    fn claim(&mut self, block: &str) -> io::Result<()> {
+        let file = open(block, OFlags::EXCL)?;
+        self.claimed.insert(block.to_owned(), file);
+        Ok(())
+    }
+
+    fn flush(&mut self, block: &str) -> io::Result<()> {
+        match self.claimed.get(block) {
+            // fsync of a block device sends SYNCHRONIZE CACHE.
+            Some(file) => file.sync_all(),
+            None => Err(io::Error::new(io::ErrorKind::NotFound, format!("{block} is not claimed"))),
+        }
+    }
+
+    fn ends(&mut self, block: &str) -> io::Result<u64> {
+        let file = match self.claimed.get(block) {
+            Some(file) => file.try_clone()?,
+            None => open(block, OFlags::empty())?,
+        };
+        let (sender, receiver) = mpsc::channel();
+        // A disk that hangs keeps its reader in the kernel; nobody waits for the thread.
+        std::thread::spawn(move || {
+            let _ = sender.send(read_ends(&file));
+        });
+        receiver.recv_timeout(READ_TIMEOUT).unwrap_or_else(|_| {
+            Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("{block} did not answer a read within {} s", READ_TIMEOUT.as_secs()),
+            ))
+        })
+    }
+
+    fn release(&mut self) {
+        self.claimed.clear();
+    }
+
+    fn pause(&mut self, time: Duration) {
+        std::thread::sleep(time);
+    }
+
+    fn save(&mut self, state: &State) -> io::Result<()> {
+        state.save(&self.states)
+    }
+
+    fn clear(&mut self, interface: &str) -> io::Result<()> {
+        State::clear(&self.states, interface)
+    }
+}
+
+/// Opens the device node of a disk for reading, and holds it against sysfs: a node that stayed from
+/// another disk must not be taken for it.
+fn open(block: &str, flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(format!("/dev/{block}"), flags, Mode::empty())?);
+    let number = file.metadata()?.rdev();
+    let number = format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+    let expected = std::fs::read_to_string(format!("/sys/block/{block}/dev"))?;
+    if expected.trim() == number {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::NotFound, format!("/dev/{block} is {number}, and {block} is {expected}")))
+    }
+}
+
+fn read_ends(file: &File) -> io::Result<u64> {
+    use std::io::{Seek, SeekFrom};
+    let size = (&mut &*file).seek(SeekFrom::End(0))?;
+    let mut bytes = vec![0; END_BYTES.min(size) as usize];
+    file.read_exact_at(&mut bytes, 0)?;
+    let mut hash = fnv(0xcbf2_9ce4_8422_2325, &bytes);
+    let last = size - bytes.len() as u64;
+    file.read_exact_at(&mut bytes, last)?;
+    hash = fnv(hash, &bytes);
+    Ok(fnv(hash, &size.to_le_bytes()))
+}
+
+/// FNV-1a: it stands in a file that another build may read, so it must not change.
+fn fnv(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

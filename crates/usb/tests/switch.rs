@@ -1,0 +1,407 @@
+//! Switching between UAS and BOT on recorded machines, with a kernel that notes what is written:
+//! every step, every refusal, every way to fail, and a kill before every single call.
+
+mod fake;
+#[path = "../../device/tests/tree/module.rs"]
+mod staged;
+#[path = "../../device/tests/tree/mod.rs"]
+mod tree;
+
+use fake::{Fake, Trouble};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use trueio_device::usb::QUIRKS;
+use trueio_model::UsbTransport::{self, Bot, Uas};
+use trueio_usb::{Outcome, PersistError, Persisted, Step, execute, persist, resume, unpersist};
+
+fn fake(machine: &str, interface: &str) -> Fake {
+    Fake::new(tree::recorded(&format!("usb/{machine}")), interface)
+}
+
+/// Plans and does it.
+#[track_caller]
+fn switch(fake: &mut Fake, to: UsbTransport) -> Outcome {
+    let plan = fake.plan(to).expect("a plan");
+    let system = fake.system.clone();
+    execute(&system, plan, fake, &mut |_| {})
+}
+
+#[track_caller]
+fn transport(fake: &Fake) -> UsbTransport {
+    fake.disk().expect("the disk is there").usb.transport
+}
+
+#[track_caller]
+fn assert_switched(outcome: &Outcome, names: &[&str]) {
+    assert_eq!(*outcome, Outcome::Switched { blocks: names.iter().map(|name| (*name).to_owned()).collect() });
+}
+
+#[test]
+fn from_uas_to_bot_each_step_is_taken_once_and_in_order() {
+    let mut fake = fake("dual", "2-1:1.0");
+    assert_switched(&switch(&mut fake, Bot), &["sda"]);
+    assert_eq!(
+        fake.calls,
+        [
+            "claim sda",
+            "flush sda",
+            "read sda",
+            "module/usb_storage/parameters/quirks < 1209:0001:u",
+            "block/sda/device/delete < 1",
+            "bus/usb/drivers/uas/unbind < 2-1:1.0",
+            "bus/usb/drivers/usb-storage/bind < 2-1:1.0",
+            "module/usb_storage/parameters/quirks < ",
+            "read sda",
+        ]
+    );
+    assert_eq!((transport(&fake), fake.quirks().as_str()), (Bot, ""));
+    assert_eq!(fake.disk().expect("the disk").usb.queue_depth.value, Some(1));
+}
+
+#[test]
+fn there_and_back_again_the_disk_and_the_quirk_string_are_as_before() {
+    let mut fake = fake("dual", "2-1:1.0");
+    fake.set(QUIRKS, "152d:0578:f\n");
+    assert_switched(&switch(&mut fake, Bot), &["sda"]);
+    assert!(fake.calls.contains(&"module/usb_storage/parameters/quirks < 1209:0001:u,152d:0578:f".to_owned()));
+    fake.calls.clear();
+    assert_switched(&switch(&mut fake, Uas), &["sda"]);
+    let quirk_writes = fake.calls.iter().filter(|call| call.contains("quirks")).count();
+    assert_eq!(quirk_writes, 0, "no rule forbids UAS, so none is needed: {:?}", fake.calls);
+    assert_eq!((transport(&fake), fake.quirks().as_str()), (Uas, "152d:0578:f"));
+}
+
+#[test]
+fn a_users_quirk_is_lifted_for_the_moment_and_stays_for_the_next_time() {
+    let mut fake = fake("user-quirk", "2-1:1.0");
+    let plan = fake.plan(Uas).expect("a plan");
+    assert_eq!((plan.quirks_there.as_str(), plan.quirks_before.as_str()), ("1209:0001:", "1209:0001:u"));
+    assert_eq!(plan.quirks_back, "1209:0001:u", "the way back needs nothing new");
+    assert!(matches!(switch(&mut fake, Uas), Outcome::Switched { .. }));
+    assert_eq!((transport(&fake), fake.quirks().as_str()), (Uas, "1209:0001:u"));
+}
+
+#[test]
+fn a_device_that_the_kernel_bars_is_forced_by_an_entry_without_flags_and_warned_of() {
+    let machine = tree::recorded("usb/built-in-rules");
+    let folder = machine.folder.path().join("lib/modules/6.1.0-56-amd64/kernel/drivers/usb/storage");
+    fs::create_dir_all(&folder).expect("a folder");
+    for name in ["uas", "usb-storage"] {
+        let symbol = format!("__mod_usb__{}_usb_ids_device_table", name.replace('-', "_"));
+        let table = [(0x0f, 0x2537, 0x1068, 0, 0x9999, 0x0080_0000)];
+        fs::write(folder.join(format!("{name}.ko")), staged::module(&table, &symbol, true)).expect("a module");
+    }
+    let mut fake = Fake::new(machine, "2-1:1.0");
+    let plan = fake.plan(Uas).expect("a plan");
+    assert_eq!(plan.entry.as_deref(), Some("2537:1068:"));
+    assert!(plan.warnings.iter().any(|warning| warning.contains("have a backup")), "{:?}", plan.warnings);
+    assert!(matches!(switch(&mut fake, Uas), Outcome::Switched { .. }));
+    // And back: the table's own flag suffices.
+    assert_eq!(fake.plan(Bot).expect("a plan").entry, None);
+    assert!(matches!(switch(&mut fake, Bot), Outcome::Switched { .. }));
+}
+
+#[test]
+fn a_twin_that_is_mounted_is_not_touched() {
+    let mut fake = fake("twins-in-use", "2-2:1.0");
+    let before = fake.listing("/sys/devices/pci0000:00/0000:00:02.0/usb2/2-1");
+    assert_switched(&switch(&mut fake, Bot), &["sdb"]);
+    assert_eq!(fake.listing("/sys/devices/pci0000:00/0000:00:02.0/usb2/2-1"), before);
+    assert!(fake.calls.iter().all(|call| !call.contains("2-1:") && !call.contains("sda")), "{:?}", fake.calls);
+}
+
+#[test]
+fn what_is_mounted_or_swap_is_refused_with_every_reason_and_nothing_is_touched() {
+    let fake = fake("twins-in-use", "2-1:1.0");
+    let before = fake.listing("/sys");
+    let refusal = fake.plan(Bot).expect_err("it is in use");
+    let text = refusal.to_string();
+    assert!(text.contains("sda1 is mounted at /mnt"), "{text}");
+    assert!(text.contains("sda2 is swap"), "{text}");
+    assert!(refusal.hint.is_some_and(|hint| hint.contains("unmount")));
+    assert_eq!(fake.listing("/sys"), before);
+}
+
+#[test]
+fn what_another_device_stands_on_is_refused_by_its_name() {
+    let fake = fake("dual", "2-1:1.0");
+    fake.set("/sys/devices/virtual/block/dm-0/dev", "253:0\n");
+    let sda = fs::canonicalize(fake.system.locate("/sys/block/sda")).expect("sda");
+    symlink("/sys/devices/virtual/block/dm-0", sda.join("holders/dm-0")).expect("a link");
+    let text = fake.plan(Bot).expect_err("LVM is on it").to_string();
+    assert!(text.contains("dm-0 stands on sda"), "{text}");
+}
+
+#[test]
+fn an_open_handle_is_refused_with_the_number_and_the_name_of_the_process() {
+    let fake = fake("dual", "2-1:1.0");
+    fake.set("/proc/4711/comm", "smartd\n");
+    fs::create_dir_all(fake.system.locate("/proc/4711/fd")).expect("a folder");
+    symlink("/dev/sda", fake.system.locate("/proc/4711/fd/3")).expect("a link");
+    let text = fake.plan(Bot).expect_err("it is open").to_string();
+    assert!(text.contains("sda is open in process 4711 (smartd)"), "{text}");
+}
+
+#[test]
+fn a_driver_that_is_absent_is_refused_there_and_back() {
+    let there = fake("user-quirk", "2-1:1.0");
+    for path in ["sys/module/uas", "sys/bus/usb/drivers/uas"] {
+        fs::remove_dir_all(there.folder.join(path)).expect("a folder");
+    }
+    let refusal = there.plan(Uas).expect_err("no uas");
+    assert!(refusal.to_string().contains("the driver uas is not in the kernel"), "{refusal}");
+    assert!(refusal.hint.as_deref().is_some_and(|hint| hint.contains("modprobe uas")), "{refusal:?}");
+
+    let back = fake("dual", "2-1:1.0");
+    fs::remove_dir_all(back.folder.join("sys/module/usb_storage")).expect("a folder");
+    fs::remove_dir_all(back.folder.join("sys/bus/usb/drivers/usb-storage")).expect("a folder");
+    let text = back.plan(Bot).expect_err("no usb-storage").to_string();
+    assert!(text.contains("the driver usb-storage is not in the kernel"), "{text}");
+    assert!(text.contains("no way to tell the kernel"), "the quirk string went with it: {text}");
+}
+
+#[test]
+fn what_the_device_does_not_offer_or_no_quirk_can_change_is_refused() {
+    let text = |machine: &str, interface: &str, to| fake(machine, interface).plan(to).expect_err("refused").to_string();
+    assert!(text("four-kinds", "2-2:1.0", Bot).contains("does not offer BOT"));
+    assert!(text("four-kinds", "2-3:1.0", Uas).contains("does not offer UAS"));
+    assert!(text("dual", "2-1:1.0", Uas).contains("is on UAS already"));
+    let streams = text("no-streams", "2-1:1.0", Uas);
+    assert!(streams.contains("no quirk helps") && streams.contains("vhci_hcd"), "{streams}");
+    let hung = text("hung", "2-1:1.0", Bot);
+    assert!(hung.contains("sda is offline"), "{hung}");
+}
+
+#[test]
+fn a_quirk_string_of_127_characters_is_written_and_one_of_128_is_refused() {
+    let others: Vec<String> = (0..9).map(|n| format!("152d:{n:04x}:f")).collect();
+    let others = others.join(",");
+    // 107 characters; with a comma and our 11 there is room for a tenth of 8.
+    let mut fits = fake("dual", "2-1:1.0");
+    let full = format!("{others},0bc2:1:");
+    fits.set(QUIRKS, &format!("{full}\n"));
+    assert_eq!(fits.plan(Bot).expect("it fits").quirks_there.len(), 127);
+    assert!(matches!(switch(&mut fits, Bot), Outcome::Switched { .. }));
+    assert_eq!(fits.quirks(), full);
+
+    let too_long = fake("dual", "2-1:1.0");
+    too_long.set(QUIRKS, &format!("{others},0bc2:1:t\n"));
+    let text = too_long.plan(Bot).expect_err("it does not fit").to_string();
+    assert!(text.contains("128 bytes long") && text.contains("takes 127"), "{text}");
+}
+
+#[test]
+fn without_a_way_back_it_is_refused() {
+    // Bound to UAS by hand against a quirk `u` of ten letters: the way back to UAS needs the entry
+    // without it, and that is no longer; but the string is full already and the way there is longer.
+    let fake = fake("dual", "2-1:1.0");
+    let filler: Vec<String> = (0..10).map(|n| format!("152d:{n:04x}:f")).collect();
+    fake.set(QUIRKS, &format!("{}\n", filler.join(",")));
+    let text = fake.plan(Bot).expect_err("no room").to_string();
+    assert!(text.contains("the quirk string would be"), "{text}");
+}
+
+#[test]
+fn a_disk_that_cannot_be_flushed_is_left_where_it_is() {
+    let mut fake = fake("dual", "2-1:1.0");
+    fake.trouble = Trouble { no_flush: true, ..Trouble::default() };
+    let before = fake.listing("/sys");
+    let outcome = switch(&mut fake, Bot);
+    assert!(matches!(&outcome, Outcome::NotStarted { reason } if reason.contains("cannot be flushed")), "{outcome:?}");
+    assert_eq!(fake.listing("/sys"), before);
+    assert!(fake.states().is_empty());
+}
+
+#[test]
+fn a_driver_that_does_not_want_the_disk_leads_back_to_the_old_one() {
+    let mut fake = fake("dual", "2-1:1.0");
+    fake.trouble = Trouble { refused_by: vec!["usb-storage"], ..Trouble::default() };
+    let outcome = switch(&mut fake, Bot);
+    assert!(
+        matches!(&outcome, Outcome::RolledBack { reason, .. } if reason.contains("could not be bound")),
+        "{outcome:?}"
+    );
+    assert_eq!((transport(&fake), fake.quirks().as_str()), (Uas, ""));
+    assert!(fake.states().is_empty(), "nothing is left to do");
+}
+
+#[test]
+fn a_disk_that_never_returns_is_given_back_to_its_old_driver() {
+    let mut fake = fake("dual", "2-1:1.0");
+    fake.trouble = Trouble { silent_on: vec!["usb-storage"], ..Trouble::default() };
+    let outcome = switch(&mut fake, Bot);
+    assert!(
+        matches!(&outcome, Outcome::RolledBack { reason, .. } if reason.contains("did not come back")),
+        "{outcome:?}"
+    );
+    assert_eq!((transport(&fake), fake.quirks().as_str()), (Uas, ""));
+    assert_eq!(fake.disk().expect("the disk").blocks.len(), 1);
+}
+
+#[test]
+fn a_disk_that_reads_differently_is_given_back_to_its_old_driver() {
+    let mut fake = fake("dual", "2-1:1.0");
+    fake.trouble = Trouble { other_on: vec!["usb-storage"], ..Trouble::default() };
+    let outcome = switch(&mut fake, Bot);
+    assert!(
+        matches!(&outcome, Outcome::RolledBack { reason, .. } if reason.contains("reads differently")),
+        "{outcome:?}"
+    );
+    assert_eq!(transport(&fake), Uas);
+}
+
+#[test]
+fn a_disk_that_returns_on_neither_is_said_to_be_lost_and_the_next_run_tries_again() {
+    let mut fake = fake("dual", "2-1:1.0");
+    fake.trouble = Trouble { silent_on: vec!["uas", "usb-storage"], ..Trouble::default() };
+    let outcome = switch(&mut fake, Bot);
+    assert!(matches!(&outcome, Outcome::Lost { .. }), "{outcome:?}");
+    assert_eq!(fake.quirks(), "", "the quirk string is as it was all the same");
+    let state = fake.states().pop().expect("it is kept");
+    // It answers again.
+    fake.trouble = Trouble::default();
+    let system = fake.system.clone();
+    let outcome = resume(&system, state, &mut fake, &mut |_| {});
+    assert!(matches!(&outcome, Outcome::RolledBack { .. }), "{outcome:?}");
+    assert_eq!((transport(&fake), fake.states().len()), (Uas, 0));
+}
+
+/// Goal: wherever the process is killed, the next run leaves a disk that works and a quirk string
+/// that is as it was.
+/// Method: a kill before the first call, before the second, and so on until one run is not killed;
+/// after each a new run resumes from the file alone.
+#[test]
+fn killed_before_any_call_the_next_run_finishes_or_undoes() {
+    for (machine, to, quirks) in [("dual", Bot, "152d:0578:f"), ("user-quirk", Uas, "1209:0001:u")] {
+        let mut ended = (0, 0, 0);
+        for killed_at in 0.. {
+            let mut fake = fake(machine, "2-1:1.0");
+            fake.set(QUIRKS, &format!("{quirks}\n"));
+            let from = transport(&fake);
+            fake.trouble = Trouble { killed_at: Some(killed_at), ..Trouble::default() };
+            let is_killed = catch_unwind(AssertUnwindSafe(|| switch(&mut fake, to))).is_err();
+            if !is_killed {
+                assert!(killed_at > 7, "there is no such call: {:?}", fake.calls);
+                break;
+            }
+            fake.trouble = Trouble::default();
+            let states = fake.states();
+            let Some(state) = states.into_iter().next() else {
+                assert_eq!((transport(&fake), fake.quirks().as_str()), (from, quirks), "nothing was touched yet");
+                ended.0 += 1;
+                continue;
+            };
+            let system = fake.system.clone();
+            let outcome = resume(&system, state, &mut fake, &mut |_| {});
+            let context = format!("killed before call {killed_at}: {outcome:?} {:?}", fake.calls);
+            let blocks = fake.disk().expect("the disk").blocks.len();
+            match outcome {
+                Outcome::Switched { .. } => {
+                    assert_eq!(transport(&fake), to, "{context}");
+                    assert_eq!(fake.states()[0].step, Step::Done, "{context}");
+                    ended.1 += 1;
+                }
+                Outcome::RolledBack { .. } => {
+                    assert_eq!(transport(&fake), from, "{context}");
+                    assert!(fake.states().is_empty(), "{context}");
+                    ended.2 += 1;
+                }
+                _ => panic!("{context}"),
+            }
+            assert_eq!((blocks, fake.quirks().as_str()), (1, quirks), "{context}");
+        }
+        assert!(ended.0 >= 3 && ended.1 >= 1 && ended.2 >= 3, "each ending was seen: {ended:?}");
+    }
+}
+
+#[test]
+fn unplugged_before_any_call_it_is_said_and_the_quirk_string_is_as_it_was() {
+    let mut unplugged = 0;
+    for unplugged_at in 0.. {
+        let mut fake = fake("dual", "2-1:1.0");
+        fake.set(QUIRKS, "152d:0578:f\n");
+        fake.trouble = Trouble { unplugged_at: Some(unplugged_at), ..Trouble::default() };
+        let outcome = switch(&mut fake, Bot);
+        let context = format!("unplugged before call {unplugged_at}: {outcome:?} {:?}", fake.calls);
+        assert_eq!(fake.quirks(), "152d:0578:f", "{context}");
+        match &outcome {
+            Outcome::Switched { .. } => break,
+            Outcome::NotStarted { .. } => assert!(unplugged_at < 3, "{context}"),
+            Outcome::Unplugged { reason } => {
+                assert!(reason.contains("unplugged"), "{context}");
+                unplugged += 1;
+            }
+            _ => panic!("{context}"),
+        }
+        assert!(fake.states().is_empty(), "{context}");
+    }
+    assert!(unplugged >= 5, "{unplugged}");
+}
+
+#[test]
+fn another_disk_in_the_port_is_left_alone_by_the_next_run() {
+    let mut fake = fake("dual", "2-1:1.0");
+    fake.trouble = Trouble { killed_at: Some(6), ..Trouble::default() };
+    assert!(catch_unwind(AssertUnwindSafe(|| switch(&mut fake, Bot))).is_err());
+    let serial = fs::canonicalize(fake.system.locate("/sys/bus/usb/devices/2-1")).expect("2-1").join("serial");
+    fs::write(serial, "ANOTHER\n").expect("a file");
+    fake.trouble = Trouble::default();
+    fake.calls.clear();
+    let state = fake.states().pop().expect("a state");
+    let system = fake.system.clone();
+    let outcome = resume(&system, state, &mut fake, &mut |_| {});
+    assert!(matches!(&outcome, Outcome::Unplugged { reason } if reason.contains("another disk")), "{outcome:?}");
+    assert_eq!(fake.calls, ["module/usb_storage/parameters/quirks < "], "only the quirk string is put back");
+}
+
+#[test]
+fn a_quirk_string_that_others_change_meanwhile_keeps_their_change() {
+    let mut fake = fake("dual", "2-1:1.0");
+    fake.trouble = Trouble { killed_at: Some(6), ..Trouble::default() };
+    assert!(catch_unwind(AssertUnwindSafe(|| switch(&mut fake, Bot))).is_err());
+    assert_eq!(fake.quirks(), "1209:0001:u");
+    fake.set(QUIRKS, "1209:0001:u,0bc2:ab24:t\n");
+    fake.trouble = Trouble::default();
+    let state = fake.states().pop().expect("a state");
+    let system = fake.system.clone();
+    let _ = resume(&system, state, &mut fake, &mut |_| {});
+    assert_eq!(fake.quirks(), "0bc2:ab24:t");
+}
+
+#[test]
+fn a_note_that_is_not_understood_stops_everything() {
+    let fake = fake("dual", "2-1:1.0");
+    fake.set("/states/2-1:1.0.json", "{\"version\": 1");
+    let error = trueio_usb::pending(&fake.folder.join("states")).expect_err("half a file");
+    assert!(error.to_string().contains("2-1:1.0.json"), "{error}");
+}
+
+#[test]
+fn a_quirk_is_kept_in_one_line_beside_others_of_ours_and_taken_out_again() {
+    let fake = fake("dual", "2-1:1.0");
+    let file = fake.system.locate(trueio_device::usb::PERSIST_FILE);
+    let line = |quirks: &str| Persisted::Written { line: format!("options usb-storage quirks={quirks}") };
+    let keep = |entry: &str, v, p| persist(&fake.system, v, p, entry).expect("it is kept");
+    assert_eq!(keep("1209:0001:u", 0x1209, 1), line("1209:0001:u"));
+    assert_eq!(keep("0bc2:ab24:tu", 0x0bc2, 0xab24), line("0bc2:ab24:tu,1209:0001:u"));
+    assert_eq!(keep("1209:0001:u", 0x1209, 1), line("1209:0001:u,0bc2:ab24:tu"));
+    assert_eq!(keep("1209:0001:u", 0x1209, 1), Persisted::Unchanged);
+    assert!(fs::read_to_string(&file).expect("the file").lines().filter(|l| !l.starts_with('#')).count() == 1);
+    assert_eq!(unpersist(&fake.system, 0x1209, 1).expect("taken out"), line("0bc2:ab24:tu"));
+    assert_eq!(unpersist(&fake.system, 0x1209, 1).expect("not there"), Persisted::Unchanged);
+    assert_eq!(unpersist(&fake.system, 0x0bc2, 0xab24).expect("taken out"), Persisted::Removed);
+    assert!(!file.exists());
+}
+
+#[test]
+fn a_line_of_somebody_else_for_the_same_parameter_is_a_refusal() {
+    let fake = fake("dual", "2-1:1.0");
+    fake.set("/etc/modprobe.d/mine.conf", "options usb_storage delay_use=1 quirks=152d:0578:u\n");
+    let error = persist(&fake.system, 0x1209, 1, "1209:0001:u").expect_err("one would be lost");
+    assert!(matches!(&error, PersistError::Other { path, .. } if path == "/etc/modprobe.d/mine.conf"), "{error}");
+    assert!(!fake.system.locate(trueio_device::usb::PERSIST_FILE).exists());
+    fake.set("/lib/modules/6.1.0-56-amd64/modules.builtin", "kernel/drivers/usb/storage/usb-storage.ko\n");
+    let error = persist(&fake.system, 0x1209, 1, "1209:0001:u").expect_err("modprobe is never asked");
+    assert!(error.to_string().contains("`usb-storage.quirks=1209:0001:u` on the kernel's command line"), "{error}");
+}
