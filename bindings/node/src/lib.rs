@@ -4,7 +4,7 @@
 //! users pass, give errors their class, and document everything (`*.d.ts`, `README.md`). What arrives
 //! here with a wrong type all the same is refused by napi-rs with an exception, never taken.
 //!
-//! Every call that may wait runs on libuv's thread pool and ends in a call of `done`: see [`work`].
+//! Every call that may wait runs on libuv's thread pool and ends in a call of `done`: see `work.rs`.
 //!
 //! Cannot do: hand a JavaScript exception's class to native code, or know whether JavaScript looks into
 //! a buffer while a transfer is filling it. The documentation tells users not to.
