@@ -235,6 +235,47 @@ mod tests {
         }
     }
 
+    /// A plain file that is said to be direct, with alignments that no filesystem here has.
+    fn pretended(folder: &std::path::Path, memory: u32, write_offset: u32, read_offset: u32) -> DirectFile {
+        use crate::alignment::{Alignment, AlignmentSource};
+        let options = std::fs::File::options().read(true).write(true).create_new(true).to_owned();
+        let mut alignment = Alignment::uniform(memory, AlignmentSource::Statx);
+        alignment.write_offset_bytes = Some(write_offset);
+        alignment.read_offset_bytes = Some(read_offset);
+        let file = options.open(folder.join("data")).unwrap();
+        DirectFile { file, granted: crate::Granted::Direct, alignment, reason: String::new() }
+    }
+
+    /// Goal: blocks of any size, also where reads and writes differ, and where the memory wants more than the
+    /// offsets do. Method: writes around the borders of blocks, beside a `Vec`. Miri runs this, too.
+    #[test]
+    fn odd_blocks_are_read_changed_and_written_whole() {
+        for (memory, write_offset, read_offset) in [(64, 64, 64), (512, 128, 64), (64, 192, 64), (256, 64, 128)] {
+            let folder = tempfile::tempdir().unwrap();
+            let file = pretended(folder.path(), memory, write_offset, read_offset);
+            let mut model: Vec<u8> = Vec::new();
+            for (mark, (offset, length)) in
+                [(0, 1), (63, 2), (1000, 500), (191, 194), (1499, 2), (384, 384), (3000, 7)].into_iter().enumerate()
+            {
+                let data = vec![mark as u8 + 1; length];
+                write_unaligned_by_read_modify_write_at(&file, &data, offset as u64).unwrap();
+                model.resize(model.len().max(offset + length), 0);
+                model[offset..offset + length].copy_from_slice(&data);
+                assert_eq!(file.file().metadata().unwrap().len(), model.len() as u64);
+            }
+            let mut back = vec![0xff; model.len()];
+            read_unaligned_by_copy_at(&file, &mut back, 0).unwrap();
+            assert!(back == model);
+            let mut part = [0; 9];
+            read_unaligned_by_copy_at(&file, &mut part, 1495).unwrap();
+            assert_eq!(part, model[1495..1504]);
+            let error = read_unaligned_by_copy_at(&file, &mut part, 3000).unwrap_err();
+            assert!(matches!(error, TransferError::EndOfFile { done: 7, .. }), "{error}");
+            let misaligned = file.write_all_at(&back[..64], 1).unwrap_err();
+            assert!(matches!(misaligned, TransferError::Misaligned(_)), "{misaligned}");
+        }
+    }
+
     #[test]
     fn a_cover_beyond_the_largest_offset_is_none() {
         assert_eq!(Cover::new(u64::MAX, 1, 512), None);

@@ -5,7 +5,7 @@
 //! and the sums: each test counts as one, and so does each step that is not a test run.
 
 use crate::workspace::{self, cargo, command, has_program};
-use crate::{gate, lab, layers, node, python, setup};
+use crate::{gate, lab, layers, nightly, node, python, setup};
 use anyhow::{Result, bail};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ impl Outcome {
     }
 
     /// Not run, and that is nobody's fault.
-    fn optional(reason: &str) -> Self {
+    pub(crate) fn optional(reason: &str) -> Self {
         Outcome::Skipped { reason: reason.into(), is_optional: true }
     }
 
@@ -168,12 +168,13 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
         Err(error) => Outcome::Failed(format!("{error:#}")),
     });
     report.step("clippy", || of(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])));
+    let mut required = Vec::new();
     if extent == Extent::Quick {
         report.counted_step("unit tests", || tests(&["--lib", "--bins"], &[]));
     } else {
         report.step("set-up", set_up);
         // Where a skipped test is a failure: what was got above must be used.
-        let required: Vec<&str> = setup::needs()
+        required = setup::needs()
             .into_iter()
             .filter(|(_, why_not)| is_ci && why_not.is_none())
             .map(|(name, _)| name)
@@ -183,13 +184,13 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
         if extent == Extent::Test {
             let mut unit_tests = cargo();
             unit_tests.args(["test", "--package", "trueio-lab", "--lib", "--bins"]);
-            report.counted_step("unit tests of the lab", || counted(&mut unit_tests));
+            report.counted_step("unit tests of the lab", || counted(&mut unit_tests, &[]));
         }
         report.counted_step("tests of bindings/node", || node::tests(is_ci, &required));
         report.counted_step("tests of bindings/python", || python::tests(&required));
     }
     if extent == Extent::All {
-        whole(&mut report);
+        whole(&mut report, &required);
     }
     let (text, sums) = report.closing();
     println!("{text}");
@@ -210,7 +211,7 @@ pub(crate) fn run_lab(case: Option<&str>) -> Result<bool> {
 }
 
 /// The steps that only the whole has.
-fn whole(report: &mut Report) {
+fn whole(report: &mut Report, required: &[&str]) {
     let is_ci = report.is_ci;
     report.counted_step("lab", || lab::run(None, is_ci));
     report.step("release build", || of(cargo().args(["build", "--release", "--package", "trueio-cli"])));
@@ -231,7 +232,9 @@ fn whole(report: &mut Report) {
     report.counted_step("tests of direct under Wine", tests_under_wine);
     report.step("gate: instructions", || with_program(&program, gate::instructions));
     report.step("gate: memory", || with_program(&program, gate::memory));
-    report.step("fuzz targets", fuzz_targets);
+    report.counted_step("tests of direct under Miri", nightly::miri);
+    report.counted_step("tests of direct with AddressSanitizer", || nightly::address_sanitizer(required));
+    report.step("fuzz targets", nightly::fuzz_targets);
 }
 
 /// Says how a step ended that was asked for alone; `false` if badly.
@@ -248,7 +251,7 @@ fn with_program(program: &Result<PathBuf>, check: fn(&Path) -> Outcome) -> Outco
 }
 
 /// A command that passes or fails; its output is the developer's to read.
-fn of(command: &mut Command) -> Outcome {
+pub(crate) fn of(command: &mut Command) -> Outcome {
     match command.stdin(Stdio::null()).status() {
         Ok(status) if status.success() => Outcome::Passed(String::new()),
         Ok(status) => Outcome::Failed(format!("{status}")),
@@ -281,7 +284,7 @@ fn tests(extent: &[&str], required: &[&str]) -> (Outcome, Option<Counts>) {
         println!("a test that is skipped for want of {} fails", required.join(", "));
         test.env("TRUEIO_REQUIRE", required.join(","));
     }
-    counted(&mut test)
+    counted(&mut test, &[])
 }
 
 /// The Windows side of `crates/direct`, as far as Wine goes. Wine is nobody's duty to install.
@@ -296,13 +299,14 @@ fn tests_under_wine() -> (Outcome, Option<Counts>) {
     let mut test = cargo();
     test.args(["test", "--package", "trueio-direct", "--target", target, "--lib", "--tests", "--no-fail-fast"]);
     test.env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", runner);
-    counted(&mut test)
+    counted(&mut test, &[])
 }
 
 /// Runs a `cargo test` and counts.
-pub(crate) fn counted(test: &mut Command) -> (Outcome, Option<Counts>) {
+/// `names` are those of the tests to run, or their beginnings; none: all.
+pub(crate) fn counted(test: &mut Command, names: &[&str]) -> (Outcome, Option<Counts>) {
     // So that a skipped test's reason is heard although it passes.
-    test.args(["--", "--show-output"]);
+    test.args(["--", "--show-output"]).args(names);
     let mut child = match test.stdin(Stdio::null()).stdout(Stdio::piped()).spawn() {
         Ok(child) => child,
         Err(error) => return (Outcome::Failed(format!("cargo: {error}")), None),
@@ -415,23 +419,6 @@ fn cross_check(target: &str) -> Outcome {
         }
         Err(error) => Outcome::skipped(&format!("rustup: {error}")),
     }
-}
-
-/// Fuzz targets need a nightly compiler, which nothing else here does.
-fn fuzz_targets() -> Outcome {
-    let manifest = workspace::root().join("fuzz/Cargo.toml");
-    if !manifest.exists() {
-        return Outcome::optional("no fuzz/Cargo.toml");
-    }
-    let mut toolchains = command("rustup");
-    let nightly = toolchains.args(["toolchain", "list"]).output();
-    if !nightly.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("nightly")) {
-        return Outcome::optional("no nightly toolchain");
-    }
-    of(command("rustup")
-        .args(["run", "nightly", "cargo", "check", "--manifest-path"])
-        .arg(manifest)
-        .env_remove("CARGO"))
 }
 
 #[cfg(test)]

@@ -42,5 +42,5 @@ pub(crate) fn run(case: Option<&str>, is_required: bool) -> (Outcome, Option<Cou
     if is_required {
         test.env("TRUEIO_REQUIRE", "lab");
     }
-    counted(&mut test)
+    counted(&mut test, &[])
 }

@@ -9,6 +9,7 @@ mod ci;
 mod gate;
 mod lab;
 mod layers;
+mod nightly;
 mod node;
 mod process;
 mod python;
@@ -28,6 +29,7 @@ cargo xtask lab [CASE]              virtual machines with real kernels and disks
                                     the cases whose name contains CASE
 cargo xtask node                    bindings/node: build, fetch what the tests need, test
 cargo xtask python                  bindings/python: build a wheel, install it, test
+cargo xtask sanitize                crates/direct under Miri and with AddressSanitizer (nightly compiler)
 cargo xtask layers                  the crate table of ARCHITECTURE.md against what the crates use
 cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by side
     --reps N          pairs of runs a case (default 7)
@@ -59,6 +61,10 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         ["lab", case] => ci::run_lab(Some(case)),
         ["node"] => Ok(ci::print_alone(node::tests(false, &[]))),
         ["python"] => Ok(ci::print_alone(python::tests(&[]))),
+        ["sanitize"] => {
+            let is_sound = ci::print_alone(nightly::miri());
+            Ok(ci::print_alone(nightly::address_sanitizer(&[])) && is_sound)
+        }
         ["layers"] => layers::run(),
         ["bench", "engine", rest @ ..] => bench::run(rest),
         [] | ["help" | "--help" | "-h"] => {
