@@ -342,3 +342,40 @@ fn nothing_stays_after_a_trace_and_what_a_killed_process_left_goes_with_the_next
     assert_eq!(trueio_evidence::why_not_traced(), None);
     assert!(!instances().iter().any(|name| name.starts_with(&childs)), "{:?}", instances());
 }
+
+/// Goal: without root everything else works, the level is E2, and what root would add is said.
+/// Method: a thread becomes `nobody` (the raw system call changes one thread only) and does the phase.
+#[test]
+fn an_ordinary_user_gets_the_level_below_and_is_told_what_root_would_add() {
+    let _alone = alone();
+    // SAFETY: a plain call without arguments.
+    if unsafe { libc::geteuid() } != 0 {
+        return skip("root", "only root can become somebody else");
+    }
+    let Some(mount) = mounted("ext4", "noatime") else { return };
+    let path = mount.path().join("data");
+    drop(stored_file(&path, SIZE));
+    for (path, mode) in [(mount.path(), 0o755), (&path, 0o666)] {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).expect("chmod");
+    }
+    let judgement = std::thread::scope(|scope| {
+        let nobody = scope.spawn(|| {
+            const NOBODY: libc::c_long = 65_534;
+            // SAFETY: changes the credentials of this thread alone, which ends with the phase.
+            let result = unsafe { libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) };
+            assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+            File::open(&path).ok()?;
+            Some(stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
+                calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
+            }))
+        });
+        nobody.join().expect("the phase")
+    });
+    let Some(judgement) = judgement else {
+        return skip("path", "the build directory is closed to other users");
+    };
+    judgement.assert("traced_requests", CheckOutcome::NotSeen, "for root only (CAP_SYS_ADMIN)");
+    judgement.assert("traced_requests", CheckOutcome::NotSeen, "is looked for at its place on the disk");
+    assert_eq!(judgement.objections(), [], "{}", judgement.report());
+    assert_eq!(judgement.level, EvidenceLevel::E2, "{}", judgement.report());
+}

@@ -37,7 +37,9 @@ cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by s
     --cases A,B       only these (default: all; `--cases list` prints them)
     --markdown FILE   also write the table between the markers in FILE
     --self PROGRAM    measure this trueio instead of building one
-    environment: FIO=PROGRAM names another fio";
+    environment: FIO=PROGRAM names another fio
+cargo xtask bench evidence [OPTIONS]  a run with evidence and without, side by side (root)
+    --reps N, --seconds S, --self PROGRAM as above";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -67,6 +69,7 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         }
         ["layers"] => layers::run(),
         ["bench", "engine", rest @ ..] => bench::run(rest),
+        ["bench", "evidence", rest @ ..] => bench::evidence::run(rest),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(true)

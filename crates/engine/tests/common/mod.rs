@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use trueio_engine::{AnyClock, Progress, Start, TargetFile, WorkerContext, WorkerReport, choose_clock, run_worker};
@@ -202,6 +202,11 @@ impl Job {
 
     /// Runs the job on a thread of its own, from a given start.
     pub fn run_from(&self, start: &Start) -> WorkerReport {
+        self.run_sampled(start, None)
+    }
+
+    /// The same, and whoever traces opens and closes windows.
+    pub fn run_sampled(&self, start: &Start, sample_window: Option<&AtomicU32>) -> WorkerReport {
         let progress = Progress::default();
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| {
@@ -213,7 +218,7 @@ impl Job {
                     start,
                     progress: &progress,
                     clock: clock(),
-                    sample_window: None,
+                    sample_window,
                 })
             });
             worker.join().expect("the worker does not panic")

@@ -9,6 +9,7 @@
 //! tools are comparable only within a turn.
 
 mod cases;
+pub(crate) mod evidence;
 mod table;
 mod targets;
 mod tools;

@@ -1,0 +1,54 @@
+//! Evidence of level E3 through the program: requests traced while it runs, and nothing left of it.
+
+mod common;
+
+use common::*;
+use trueio_model::{CheckOutcome, EvidenceLevel, PhaseRecord};
+
+/// A job of a second and a half in each of the ways in which writes are made durable.
+const WAYS: [(&str, &[&str]); 3] = [
+    ("fdatasync after writes through the page cache", &["--direct", "0", "--fdatasync", "1"]),
+    ("fdatasync after direct writes", &["--direct", "1", "--fdatasync", "2"]),
+    ("O_DSYNC", &["--direct", "1", "--sync", "dsync", "--ioengine", "sync"]),
+];
+
+fn check<'a>(phase: &'a PhaseRecord, name: &str) -> &'a trueio_model::Check {
+    phase.checks.iter().find(|check| check.name == name).expect("a finding")
+}
+
+#[test]
+fn durable_writes_are_traced_to_the_disk_in_order_and_without_barriers_they_are_contradicted() {
+    if lacks("root") || lacks("loop") {
+        return;
+    }
+    for options in ["noatime", "noatime,nobarrier"] {
+        let sandbox = Sandbox::new();
+        let device = Loop::new(&sandbox, "disk", 128 << 20);
+        device.make_ext4();
+        let mount = Mount::try_new("ext4", options, &device.device, &sandbox.path("mount")).expect("a mount");
+        let directory = mount.path.to_str().expect("UTF-8");
+        for (what, flags) in WAYS {
+            let job = "--rw randwrite --bs 4k --size 16m --time_based --runtime 1500ms --no-history --directory";
+            let mut arguments = vec!["run"];
+            arguments.extend(job.split_whitespace());
+            arguments.push(directory);
+            arguments.extend(flags);
+            let (ran, record) = sandbox.record(&arguments);
+            let phase = &record.phases[0];
+            let trace = phase.trace.as_ref().expect("a trace");
+            assert_eq!(trace.missing, None, "{what}");
+            assert_eq!(phase.level, EvidenceLevel::E3, "{what}: {trace:#?}");
+            assert!(trace.window_count >= 2, "{what}: {trace:#?}");
+            let order = check(phase, "flush_order");
+            let is_honest = options == "noatime";
+            let outcome = if is_honest { CheckOutcome::Passed } else { CheckOutcome::Contradicted };
+            assert_eq!(order.outcome, outcome, "{what}, {options}: {order:?}\n{trace:#?}");
+            assert!(trace.transfers.missing_count == 0, "{what}: {trace:#?}");
+            if is_honest {
+                assert_eq!(check(phase, "foreign_io").outcome, CheckOutcome::Passed, "{what}: {trace:#?}");
+            } else {
+                assert!(ran.out_joined().contains("no flush began and ended between"), "{}", ran.out);
+            }
+        }
+    }
+}
