@@ -214,3 +214,158 @@ fn the_limit_of_a_files_size_is_an_error_of_the_run() {
     assert_eq!((failure.errno, failure.offset), (libc::EFBIG, 32 << 20));
     assert_eq!(sandbox.listing(), [""; 0]);
 }
+
+/// Goal: a file that somebody cuts under the run ends it with a record of what was read until then,
+/// with every engine: a mapping gets SIGBUS for it, which would end the process.
+/// Method: reads all over a file at a steady rate; while they run, the file is cut to a block.
+#[test]
+fn a_file_that_shrinks_under_the_run_leaves_a_record_with_every_engine() {
+    for engine in ["sync", "pvsync2", "libaio", "io_uring", "mmap"] {
+        let sandbox = Sandbox::new();
+        let path = sandbox.data_file("data", 4 << 20);
+        let json = sandbox.aside("record.json");
+        let job = ["run", "--filename", "data", "--rw", "randread", "--rate_iops", "2000", "--name", "cut"];
+        let time = ["--runtime", "30s", "--time_based", "--no-evidence", "--ioengine", engine, "--json"];
+        let mut command = sandbox.command(&[&job[..], &time[..]].concat());
+        let running = Running::start(command.arg(&json));
+        running.wait_for_worker("cut-0");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        fs::OpenOptions::new().write(true).open(&path).and_then(|f| f.set_len(4096)).expect("a cut");
+        let (ran, signal) = running.wait();
+        assert_eq!(signal, None, "{engine}: {ran:?}");
+        ran.assert_code(1);
+        let record = read_record(&json);
+        let failure = only_failure(&record);
+        assert_eq!((failure.op, failure.errno, failure.returned), (OpKind::Read, 0, 0), "{engine}");
+        assert!(failure.offset >= 4096, "{engine}: the first block is still there");
+        assert!(failure_reason(&record).contains("may have been truncated"), "{engine}: {}", failure_reason(&record));
+        assert!(only_job(&record).ops[0].io_count > 0, "{engine}: what was read until then is lost");
+        assert_every_io_is_recorded(&record);
+        assert_eq!(sandbox.run(&["history"]).out.lines().count(), 1, "{engine}: it is not in the history");
+    }
+}
+
+/// Goal: a disk that is gone under the run is an error of the run.
+/// Method: the file under a loop device is cut to nothing while the device is read.
+#[test]
+fn a_disk_that_fails_under_the_run_leaves_a_record() {
+    if lacks("loop") {
+        return;
+    }
+    for engine in ["io_uring", "mmap"] {
+        let sandbox = Sandbox::new();
+        let device = Loop::new(&sandbox, "disk.img", 8 << 20);
+        let json = sandbox.aside("record.json");
+        let job = ["run", "--filename", &device.device, "--rw", "randread", "--rate_iops", "500", "--name", "gone"];
+        let time = ["--runtime", "30s", "--time_based", "--no-evidence", "--ioengine", engine, "--json"];
+        let mut command = sandbox.command(&[&job[..], &time[..]].concat());
+        let running = Running::start(command.arg(&json));
+        running.wait_for_worker("gone-0");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        fs::OpenOptions::new().write(true).open(&device.backing).and_then(|f| f.set_len(0)).expect("a cut");
+        // A mapping answers from the page cache what was read before.
+        if engine == "mmap" {
+            tool("blockdev", &["--flushbufs", &device.device]).expect("an empty cache");
+        }
+        let (ran, signal) = running.wait();
+        assert_eq!(signal, None, "{engine}: {ran:?}");
+        ran.assert_code(1);
+        let record = read_record(&json);
+        assert_eq!(only_failure(&record).errno, libc::EIO, "{engine}");
+        assert!(only_job(&record).ops[0].io_count > 0, "{engine}: what was read until then is lost");
+    }
+}
+
+/// The kernel keeps a loop device that is detached until its last user is gone.
+#[test]
+fn a_device_that_is_detached_under_the_run_is_measured_to_the_end() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let device = Loop::new(&sandbox, "disk.img", 8 << 20);
+    let json = sandbox.aside("record.json");
+    let job = ["run", "--filename", &device.device, "--rw", "randread", "--rate_iops", "500", "--name", "held"];
+    let mut command = sandbox.command(&[&job[..], &["--runtime", "1500ms", "--time_based", "--json"]].concat());
+    let running = Running::start(command.arg(&json));
+    running.wait_for_worker("held-0");
+    tool("losetup", &["--detach", &device.device]).expect("a detach");
+    // Its number may be somebody else's soon.
+    std::mem::forget(device);
+    let (ran, _) = running.wait();
+    ran.assert_code(0);
+    let record = read_record(&json);
+    assert_eq!((&record.outcome, only_job(&record).ops[0].error_count), (&Outcome::Complete, 0));
+    assert_every_io_is_recorded(&record);
+}
+
+/// Runs that measure nothing real, with their history in a directory.
+fn run_with_history(sandbox: &Sandbox, history: &std::path::Path, arguments: &[&str]) -> Ran {
+    let mut command = sandbox.command(arguments);
+    Ran::of(command.env("XDG_DATA_HOME", history).output().expect("the program starts"))
+}
+
+const NULL_RUN: [&str; 5] = ["run", "--ioengine", "null", "--number_ios", "10"];
+
+/// Goal: a history that cannot be written loses neither the record nor what it held before.
+/// Method: a history on a small tmpfs; the space is taken, a run is made, the space is freed.
+#[test]
+fn a_full_history_disk_is_a_warning_and_loses_nothing() {
+    if lacks("tmpfs") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let mount = Mount::tmpfs(&sandbox, "data", "2m");
+    run_with_history(&sandbox, &mount.path, &NULL_RUN).assert_code(0);
+    let before = run_with_history(&sandbox, &mount.path, &["history"]).out;
+    assert!(!before.is_empty());
+
+    let filler = mount.path.join("filler");
+    fs::write(&filler, vec![1; 4 << 20]).expect_err("it is full now");
+    let json = sandbox.aside("record.json");
+    let all = [&NULL_RUN[..], &["--json", json.to_str().expect("UTF-8")]].concat();
+    let ran = run_with_history(&sandbox, &mount.path, &all);
+    ran.assert_code(0);
+    assert!(ran.err.contains("warning: the record was not kept in the history"), "{ran:?}");
+    assert!(ran.err.contains("full"), "{ran:?}");
+    assert_eq!(read_record(&json).outcome, Outcome::Complete);
+    assert!(!ran.out.is_empty());
+
+    fs::remove_file(&filler).expect("the space is free again");
+    assert_eq!(run_with_history(&sandbox, &mount.path, &["history"]).out, before, "the history was damaged");
+    run_with_history(&sandbox, &mount.path, &NULL_RUN).assert_code(0);
+    let after = run_with_history(&sandbox, &mount.path, &["history"]).out;
+    assert_eq!(after.lines().count(), before.lines().count() + 1);
+}
+
+#[test]
+fn a_history_that_is_read_only_is_a_warning_and_the_record_is_printed() {
+    if lacks("tmpfs") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let mount = Mount::tmpfs(&sandbox, "data", "2m");
+    run_with_history(&sandbox, &mount.path, &NULL_RUN).assert_code(0);
+    tool("mount", &["-o", "remount,ro", mount.path.to_str().expect("UTF-8")]).expect("a remount");
+    let json = sandbox.aside("record.json");
+    let all = [&NULL_RUN[..], &["--json", json.to_str().expect("UTF-8")]].concat();
+    let ran = run_with_history(&sandbox, &mount.path, &all);
+    ran.assert_code(0);
+    assert!(ran.err.contains("warning: the record was not kept in the history"), "{ran:?}");
+    assert_eq!(read_record(&json).outcome, Outcome::Complete);
+}
+
+#[test]
+fn an_output_on_a_full_disk_fails_the_command_and_the_history_has_the_record() {
+    if lacks("tmpfs") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let mount = Mount::tmpfs(&sandbox, "full", "64k");
+    fs::write(mount.path.join("filler"), vec![1; 1 << 20]).expect_err("it is full now");
+    let ran = sandbox.run(&[&NULL_RUN[..], &["--json", "full/record.json"]].concat());
+    ran.assert_code(1);
+    assert!(ran.err.contains("`full/record.json` could not be written"), "{ran:?}");
+    assert!(ran.err.contains("No space left"), "{ran:?}");
+    assert_eq!(sandbox.run(&["history"]).out.lines().count(), 1);
+}

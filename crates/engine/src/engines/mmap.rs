@@ -3,9 +3,13 @@
 //! Always through the page cache. A sync call is `msync` over the whole mapping and then the file's
 //! own, since `msync` alone need not flush the disk's cache on every filesystem.
 //!
-//! Cannot see: an I/O error under a mapping arrives as SIGBUS and ends the process, not as a
-//! result. A file that shrinks under the run does the same. There is no short transfer.
+//! An I/O error under a mapping arrives as SIGBUS, and so does a file that shrinks under the run:
+//! [`bus_error`] turns both into results, EIO or a short transfer. Pages that were lost once stay
+//! lost, for empty ones stand in their place.
+//!
+//! Cannot see: which error it was.
 
+use super::bus_error;
 use super::{Completion, Engine, EngineError, EngineSetup, TargetFile, negative_errno, sync_descriptor, trim};
 use crate::request::Request;
 use std::os::fd::AsRawFd;
@@ -32,6 +36,8 @@ pub struct MmapEngine {
     request: Request,
     buffer: *mut u8,
     result: Option<i64>,
+    /// Ranges of addresses that could not be had; empty unless something failed.
+    lost: Vec<(usize, usize)>,
 }
 
 impl MmapEngine {
@@ -40,6 +46,7 @@ impl MmapEngine {
     /// # Errors
     /// If the kernel refuses a mapping.
     pub fn new(setup: &EngineSetup<'_>) -> Result<Self, EngineError> {
+        bus_error::watch();
         let protection = libc::PROT_READ | if setup.writes { libc::PROT_WRITE } else { 0 };
         let mut mappings = Vec::new();
         for target in setup.files {
@@ -71,7 +78,19 @@ impl MmapEngine {
             request: Request::NONE,
             buffer: std::ptr::null_mut(),
             result: None,
+            lost: Vec::new(),
         })
+    }
+
+    /// The result of an I/O that touched what could not be had: short, if the file ends before it.
+    #[cold]
+    fn result_of_lost(&self) -> i64 {
+        let request = &self.request;
+        let end = request.offset + u64::from(request.length);
+        match self.files[usize::from(request.file)].file.metadata() {
+            Ok(file) if file.is_file() && file.len() < end => file.len().saturating_sub(request.offset) as i64,
+            _ => -i64::from(libc::EIO),
+        }
     }
 }
 
@@ -92,20 +111,34 @@ impl Engine for MmapEngine {
         let mapping = &self.mappings[usize::from(request.file)];
         let (offset, length) = (request.offset as usize, request.length as usize);
         assert!(offset + length <= mapping.length, "the plan keeps every I/O inside the region");
-        match request.op {
+        let begin = mapping.address as usize + offset;
+        let end = begin + length;
+        if !self.lost.is_empty() && self.lost.iter().any(|lost| lost.0 < end && begin < lost.1) {
+            self.result = Some(self.result_of_lost());
+            return Ok(());
+        }
+        let lost = match request.op {
             // SAFETY: the assertion keeps the range inside the mapping; the buffer is `length` bytes
             // by `queue`'s promise, and memory of ours never overlaps a file mapping.
-            OpKind::Read => unsafe { self.buffer.copy_from_nonoverlapping(mapping.address.add(offset), length) },
+            OpKind::Read => bus_error::guarded(begin, end, || unsafe {
+                self.buffer.copy_from_nonoverlapping(mapping.address.add(offset), length)
+            }),
             // SAFETY: as above; the mapping is writable, because the job writes.
-            OpKind::Write => unsafe { self.buffer.copy_to_nonoverlapping(mapping.address.add(offset), length) },
+            OpKind::Write => bus_error::guarded(begin, end, || unsafe {
+                self.buffer.copy_to_nonoverlapping(mapping.address.add(offset), length)
+            }),
             OpKind::Trim => {
                 let target = &self.files[usize::from(request.file)];
                 self.result = Some(trim(target.file.as_raw_fd(), target.is_block_device, request));
                 return Ok(());
             }
             OpKind::Sync => unreachable!("the worker makes sync calls itself"),
-        }
+        };
         self.result = Some(i64::from(request.length));
+        if let Some(lost) = lost {
+            self.lost.push(lost);
+            self.result = Some(self.result_of_lost());
+        }
         Ok(())
     }
 

@@ -16,6 +16,7 @@
 //! given to a kernel thread, which costs more and orders no better); the worker makes them when
 //! nothing else is in flight.
 
+mod bus_error;
 mod io_uring;
 mod libaio;
 mod mmap;
