@@ -155,6 +155,19 @@ impl Prepared {
         Ok(())
     }
 
+    /// Flushes what was written to a job's files.
+    pub(crate) fn flush(&self, job: &JobPlan) -> Result<(), FileError> {
+        if !job_writes(job) {
+            return Ok(());
+        }
+        for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
+            File::open(self.door(&file.path)).and_then(|opened| opened.sync_data()).map_err(|source| {
+                fill_error(file, "flushing it between phases", 0, file.offset_bytes + file.size_bytes, source)
+            })?;
+        }
+        Ok(())
+    }
+
     /// Opens a job's files as it wants them; says for each what direct I/O was granted, and why.
     pub(crate) fn open(&self, job: &JobPlan) -> Result<(Vec<TargetFile>, Vec<String>), FileError> {
         let mut notes = Vec::new();

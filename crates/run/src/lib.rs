@@ -26,10 +26,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use trueio_device::System;
-use trueio_engine::{choose_clock, measure_ruler};
+use trueio_engine::{AnyClock, choose_clock, measure_ruler};
 use trueio_model::{
-    CpuTime, Fact, JobSpec, Outcome, PhaseRecord, Plan, Prepare, RECORD_FORMAT, RECORD_VERSION, RunRecord, SteadyState,
-    TargetFacts, TargetKind, ToolFacts,
+    CpuTime, Fact, JobPlan, JobSpec, Outcome, PhaseRecord, Plan, Prepare, RECORD_FORMAT, RECORD_VERSION, RunRecord,
+    SteadyState, TargetFacts, TargetKind, ToolFacts,
 };
 
 /// What is to be run, and what shall stand in the record beside the figures.
@@ -108,91 +108,185 @@ pub(crate) fn process_cpu() -> CpuTime {
 ///
 /// `stop` ends the run early when it becomes true; [`watch_signals`] gives one that signals set.
 pub fn run(request: Request, stop: &AtomicBool, observer: &mut dyn Observer) -> RunRecord {
-    let began = Instant::now();
-    let (started_unix_s, started_at) = identity::now();
-    let clock = choose_clock();
-    let ruler = measure_ruler(clock);
-    let system = System::live();
-    let environment = trueio_device::environment(&system);
-    let mut record = RunRecord {
-        format: RECORD_FORMAT.to_owned(),
-        version: RECORD_VERSION,
-        id: identity::random_id(),
-        started_unix_s,
-        started_at,
-        kind: request.kind,
-        command: request.command,
-        tool: ToolFacts {
-            name: "trueio".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
-        },
-        spec: request.spec,
-        plan: request.plan,
-        targets: Vec::new(),
-        environment,
-        ruler,
-        phases: Vec::new(),
-        outcome: Outcome::Complete,
-    };
-    let outcome = run_phases(&mut record, request.has_evidence, clock, &system, began, stop, observer);
-    record.outcome = outcome;
-    record
+    let mut session = Session::new(request, stop);
+    let outcome = session.run_all(observer).err().unwrap_or(Outcome::Complete);
+    session.finish(outcome)
 }
 
-/// All phases, in order; returns how the run ended.
-fn run_phases(
-    record: &mut RunRecord,
+/// A plan whose phases are run one by one, in any order and as often as wanted, on files that are prepared
+/// once: for who interleaves phases to compare them. [`run`] is one of these, from the first phase to the last.
+///
+/// The files that it creates are gone when it is dropped.
+#[derive(Debug)]
+pub struct Session<'a> {
+    record: RunRecord,
     has_evidence: bool,
-    clock: trueio_engine::AnyClock,
-    system: &System,
+    clock: AnyClock,
+    system: System,
+    prepared: Prepared,
     began: Instant,
-    stop: &AtomicBool,
-    observer: &mut dyn Observer,
-) -> Outcome {
-    let plan = record.plan.clone();
-    let mut prepared = Prepared::default();
-    let phase_count = plan.jobs.iter().map(|job| job.phase as usize + 1).max().unwrap_or(0);
-    for index in 0..phase_count {
-        let jobs: Vec<_> = plan.jobs.iter().filter(|job| job.phase as usize == index).cloned().collect();
-        if jobs.is_empty() {
-            continue;
-        }
-        for job in &jobs {
-            if let Err(error) = prepared.claim(job) {
-                return failed(&error);
-            }
+    stop: &'a AtomicBool,
+}
+
+impl<'a> Session<'a> {
+    /// Measures the tool itself and looks at the machine; touches no target yet.
+    pub fn new(request: Request, stop: &'a AtomicBool) -> Self {
+        let began = Instant::now();
+        let (started_unix_s, started_at) = identity::now();
+        let clock = choose_clock();
+        let ruler = measure_ruler(clock);
+        let system = System::live();
+        let environment = trueio_device::environment(&system);
+        let record = RunRecord {
+            format: RECORD_FORMAT.to_owned(),
+            version: RECORD_VERSION,
+            id: identity::random_id(),
+            started_unix_s,
+            started_at,
+            kind: request.kind,
+            command: request.command,
+            tool: ToolFacts {
+                name: "trueio".to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+            },
+            spec: request.spec,
+            plan: request.plan,
+            targets: Vec::new(),
+            environment,
+            ruler,
+            phases: Vec::new(),
+            outcome: Outcome::Complete,
+        };
+        let has_evidence = request.has_evidence;
+        Self { record, has_evidence, clock, system, prepared: Prepared::default(), began, stop }
+    }
+
+    /// The record so far: what was asked, planned and seen of the targets, and the phases that were kept.
+    pub fn record(&self) -> &RunRecord {
+        &self.record
+    }
+
+    /// How many phases the plan has.
+    pub fn phase_count(&self) -> usize {
+        self.record.plan.jobs.iter().map(|job| job.phase as usize + 1).max().unwrap_or(0)
+    }
+
+    /// Claims the devices and prepares the files of phase `index`, if that has not been done.
+    ///
+    /// # Errors
+    /// The outcome of a run that cannot go on.
+    pub fn prepare(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), Outcome> {
+        let jobs = &self.record.plan.jobs;
+        for job in jobs.iter().filter(|job| job.phase as usize == index) {
+            self.prepared.claim(job).map_err(|error| failed(&error))?;
             for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
                 // The fill is as large as the largest job that shares the file needs it.
-                let end_bytes = plan
-                    .jobs
+                let end_bytes = jobs
                     .iter()
                     .flat_map(|job| &job.files)
                     .filter(|other| other.path == file.path)
                     .map(|other| other.offset_bytes + other.size_bytes)
                     .max()
                     .unwrap_or(0);
-                match prepared.prepare(file, end_bytes, job.seed, stop, observer) {
-                    Ok(()) => remember_target(&mut record.targets, system, &prepared, &file.path),
-                    Err(FileError::Stopped) => return stopped(),
-                    Err(error) => return failed(&error),
+                match self.prepared.prepare(file, end_bytes, job.seed, self.stop, observer) {
+                    Ok(()) => {
+                        remember_target(&mut self.record.targets, &self.system, &self.prepared, &file.path);
+                    }
+                    Err(FileError::Stopped) => return Err(stopped()),
+                    Err(error) => return Err(failed(&error)),
                 }
             }
         }
-        let setting = phase::Setting { system, prepared: &prepared, clock, stop, began, has_evidence };
-        match setting.run(&jobs, index, phase_count, plan.idle_baseline_ns, record, observer) {
-            Ok(phase) => {
-                observer.phase_ends(&phase);
-                let outcome = phase.outcome.clone();
-                record.phases.push(phase);
-                if outcome != Outcome::Complete {
-                    return outcome;
-                }
-            }
-            Err(error) => return failed(&error),
+        Ok(())
+    }
+
+    /// Runs phase `index` once, as `change` alters its jobs (their seeds, their length), and judges it. Its files
+    /// are prepared if they are not.
+    ///
+    /// # Errors
+    /// The outcome of a run that cannot go on. A phase that failed while it ran is returned with its own outcome.
+    pub fn run_phase(
+        &mut self,
+        index: usize,
+        change: impl Fn(&mut JobPlan),
+        observer: &mut dyn Observer,
+    ) -> Result<PhaseRecord, Outcome> {
+        let phase = self.phase(index, change, self.has_evidence, observer)?;
+        observer.phase_ends(&phase);
+        Ok(phase)
+    }
+
+    /// The same to warm up: without evidence, and nothing of it is told but how it ended.
+    ///
+    /// # Errors
+    /// The outcome of a run that cannot go on, that of the phase included.
+    pub fn warm_up(&mut self, index: usize, change: impl Fn(&mut JobPlan)) -> Result<(), Outcome> {
+        struct Silent;
+        impl Observer for Silent {}
+        match self.phase(index, change, false, &mut Silent)?.outcome {
+            Outcome::Complete => Ok(()),
+            outcome => Err(outcome),
         }
     }
-    Outcome::Complete
+
+    fn phase(
+        &mut self,
+        index: usize,
+        change: impl Fn(&mut JobPlan),
+        has_evidence: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<PhaseRecord, Outcome> {
+        self.prepare(index, observer)?;
+        let mut jobs: Vec<JobPlan> =
+            self.record.plan.jobs.iter().filter(|job| job.phase as usize == index).cloned().collect();
+        jobs.iter_mut().for_each(change);
+        let setting = phase::Setting {
+            system: &self.system,
+            prepared: &self.prepared,
+            clock: self.clock,
+            stop: self.stop,
+            began: self.began,
+            has_evidence,
+        };
+        let count = self.phase_count();
+        setting
+            .run(&jobs, index, count, self.record.plan.idle_baseline_ns, &self.record, observer)
+            .map_err(|error| failed(&error))
+    }
+
+    /// Flushes what phase `index` has written, outside any measured time, so that it does not burden the next one.
+    ///
+    /// # Errors
+    /// The outcome of a run that cannot go on: what was written did not reach the disk.
+    pub fn settle(&self, index: usize) -> Result<(), Outcome> {
+        for job in self.record.plan.jobs.iter().filter(|job| job.phase as usize == index) {
+            self.prepared.flush(job).map_err(|error| failed(&error))?;
+        }
+        Ok(())
+    }
+
+    /// The record of a run that ended like this.
+    pub fn finish(mut self, outcome: Outcome) -> RunRecord {
+        self.record.outcome = outcome;
+        self.record
+    }
+
+    /// All phases, in order, kept in the record.
+    fn run_all(&mut self, observer: &mut dyn Observer) -> Result<(), Outcome> {
+        for index in 0..self.phase_count() {
+            if !self.record.plan.jobs.iter().any(|job| job.phase as usize == index) {
+                continue;
+            }
+            let phase = self.run_phase(index, |_| {}, observer)?;
+            let outcome = phase.outcome.clone();
+            self.record.phases.push(phase);
+            if outcome != Outcome::Complete {
+                return Err(outcome);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// An error and its causes in one line, as an outcome.
