@@ -3,11 +3,12 @@
 //! What flows through the program is written down here as plain data: a [`JobSpec`] (what was
 //! asked, every field optional, each with its origin), [`TargetFacts`] (what the target is, each
 //! fact with its source), a [`Plan`] (nothing optional any more), a [`RunRecord`] (all of that, the
-//! measurements and the evidence). Crates hand each other these documents, never live objects, so
+//! measurements and the evidence), a [`Comparison`] of several sides. Crates hand each other these documents, never live objects, so
 //! a record can be reported, compared and gated a year later on another machine.
 //!
 //! No I/O, no clock, no operating system: everything in this crate is a pure function of its input.
 
+mod comparison;
 mod evidence;
 mod fact;
 mod facts;
@@ -23,6 +24,10 @@ mod trace;
 pub mod units;
 mod usb;
 
+pub use comparison::{
+    Answer, Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Circumstance, Comparison, Conclusion, Figure, GateResult,
+    GateVerdict, Method, Metric, Needs, Part, Ratio, Side, Slice,
+};
 pub use evidence::{Check, CheckOutcome, EvidenceLevel, Verdict};
 pub use fact::Fact;
 pub use facts::{
