@@ -1,0 +1,177 @@
+//! The comparison's document, from what was found.
+
+use crate::answer::{CONTRADICTED_MIN, typical};
+use crate::gate::{Gate, change};
+use crate::live::{Interleaved, Settings};
+use crate::records::Compared;
+use crate::sample::Sample;
+use std::collections::BTreeMap;
+use trueio_model::{
+    Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Comparison, EvidenceLevel, Figure, Histogram, Method, Metric,
+    Outcome, Part, Side, Slice, ToolFacts, Verdict,
+};
+
+/// The share of wrong answers that is allowed.
+const ALPHA: f64 = 0.05;
+
+/// What stands at the head of a comparison.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// What was planned, on what: a record without phases.
+    pub setting: Option<Box<trueio_model::RunRecord>>,
+    /// When it began.
+    pub started_at: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The program.
+    pub tool: ToolFacts,
+    /// The margin.
+    pub margin: f64,
+}
+
+/// A comparison of interleaved slices; `names` holds a name and a detail for each side.
+pub fn from_rounds(
+    head: Head,
+    names: &[(String, String)],
+    settings: &Settings,
+    found: Interleaved,
+    gates: &[Gate],
+) -> Comparison {
+    let mut notes = found.notes;
+    let sides: Vec<Side> = names
+        .iter()
+        .enumerate()
+        .map(|(index, (name, detail))| {
+            let latency = found.latencies.get(index).cloned().unwrap_or_default();
+            side_of(name, detail, &found.rounds, &found.places, index, latency)
+        })
+        .collect();
+    notes.extend(rare_slow_slices(&found.rounds, &found.answers, names));
+    let method = Method::Interleaved {
+        seed: settings.seed,
+        slice_ns: found.order.slice_ns,
+        head_ns: found.order.head_ns,
+        round_count: found.rounds.len() as u32,
+        round_max: found.round_max,
+        look_count: found.looks.0,
+        look_max: found.looks.1,
+    };
+    let part = Part { name: String::new(), sides, answers: found.answers };
+    assembled(head, method, vec![part], Vec::new(), notes, gates, found.outcome)
+}
+
+/// A comparison of records.
+pub fn from_records(head: Head, compared: Compared, gates: &[Gate]) -> Comparison {
+    let Compared { parts, differences, notes } = compared;
+    assembled(head, Method::Records, parts, differences, notes, gates, Outcome::Complete)
+}
+
+fn assembled(
+    head: Head,
+    method: Method,
+    parts: Vec<Part>,
+    differences: Vec<trueio_model::Circumstance>,
+    notes: Vec<String>,
+    gates: &[Gate],
+    outcome: Outcome,
+) -> Comparison {
+    let mut comparison = Comparison {
+        format: COMPARISON_FORMAT.to_owned(),
+        version: COMPARISON_VERSION,
+        started_at: head.started_at,
+        command: head.command,
+        tool: head.tool,
+        method,
+        margin: head.margin,
+        alpha: ALPHA,
+        differences,
+        parts,
+        notes,
+        setting: head.setting,
+        gates: Vec::new(),
+        outcome,
+    };
+    let results =
+        comparison.parts.iter().flat_map(|part| gates.iter().flat_map(|gate| gate.judge(&comparison, part))).collect();
+    comparison.gates = results;
+    comparison
+}
+
+fn side_of(
+    name: &str,
+    detail: &str,
+    rounds: &[Vec<Sample>],
+    places: &[Vec<u32>],
+    index: usize,
+    latency: Histogram,
+) -> Side {
+    let samples = || rounds.iter().filter_map(|round| round.get(index));
+    let count = samples().count();
+    let contradicted = samples().filter(|s| s.verdict == Verdict::Contradicted).count();
+    let suspect = samples().filter(|s| s.verdict == Verdict::Suspect).count();
+    // One slice in a hundred that is contradicted leaves the side in doubt; one in twenty contradicts it.
+    let verdict = if contradicted > 0 && contradicted as f64 >= CONTRADICTED_MIN * count as f64 {
+        Verdict::Contradicted
+    } else if contradicted > 0 || suspect as f64 > CONTRADICTED_MIN * count as f64 || count == 0 {
+        Verdict::Suspect
+    } else {
+        Verdict::Supported
+    };
+    let mut objections: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
+    for (name, sentence) in samples().flat_map(|s| &s.objections) {
+        objections.entry(name).or_insert((0, sentence)).0 += 1;
+    }
+    let reasons = objections.iter().map(|(name, (n, why))| format!("{name} ({n} of {count} slices): {why}")).collect();
+    Side {
+        name: name.to_owned(),
+        detail: detail.to_owned(),
+        verdict,
+        level: samples().map(|s| s.level).min().unwrap_or(EvidenceLevel::E0),
+        reasons,
+        figures: Metric::ALL
+            .into_iter()
+            .filter_map(|metric| Some(Figure { metric, value: typical(samples(), metric)? }))
+            .collect(),
+        latency,
+        percentiles: Vec::new(),
+        slices: rounds
+            .iter()
+            .zip(places)
+            .enumerate()
+            .filter_map(|(round, (samples, places))| {
+                let sample = samples.get(index)?;
+                Some(Slice {
+                    round: round as u32,
+                    place: places.get(index).copied().unwrap_or(0),
+                    begin_ns: sample.begin_ns,
+                    figures: sample.figures(),
+                    verdict: sample.verdict,
+                })
+            })
+            .collect(),
+    }
+}
+
+/// The typical ratio does not move when one slice in thirty stalls; what is moved in all does. Where the two
+/// say different things, say both.
+fn rare_slow_slices(
+    rounds: &[Vec<Sample>],
+    answers: &[trueio_model::Answer],
+    names: &[(String, String)],
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    for answer in answers.iter().filter(|a| a.metric == Metric::Iops && a.basis == Basis::PairRatios) {
+        let Some(ratio) = answer.ratio else { continue };
+        let total = |side: usize| rounds.iter().filter_map(|round| round.get(side)).map(|s| s.iops).sum::<f64>();
+        let of_all = total(answer.side) / total(0);
+        if of_all.is_finite() && of_all > 0.0 && (of_all < ratio.low / 1.05 || of_all > ratio.high * 1.05) {
+            let name = names.get(answer.side).map_or("this side", |n| n.0.as_str());
+            notes.push(format!(
+                "{name}: over all slices together I/Os a second differ by {}, in the typical slice by {}: a few slices are far from the others",
+                change(of_all),
+                change(ratio.estimate)
+            ));
+        }
+    }
+    notes
+}

@@ -1,0 +1,412 @@
+//! Two or more earlier runs, one a side.
+//!
+//! Phases are compared by their names. An interval comes from blocks of the run's own series, long enough that
+//! neighbours are nearly independent; seconds are never taken for samples. It speaks of these runs and not of the next
+//! ones: what differs from run to run is in neither of them. So what is said is "was", and a gate that rests on one run a side
+//! says that it cannot tell.
+//!
+//! Cannot do: p99.9 and CPU per I/O with an interval (a record's series does not hold them), and any interval from fio's JSON.
+
+use crate::answer::{conclusion_of, figure_percent, shape_obstacle};
+use crate::circumstances;
+use crate::fio::FioRun;
+use crate::sample::Sample;
+use trueio_model::{
+    Answer, Basis, Circumstance, Conclusion, EvidenceLevel, Figure, Histogram, JobRecord, Metric, Outcome, Part,
+    PhaseRecord, Ratio, RunRecord, SeriesRow, Side, Slice, Verdict,
+};
+use trueio_stats::{Interval, blocks, decide, log_ratio_of_means};
+
+/// A stored run.
+#[derive(Debug, Clone)]
+pub enum StoredRun {
+    /// One of this program's.
+    Record(Box<RunRecord>),
+    /// One of fio's.
+    Fio(FioRun),
+}
+
+/// A run and what it is called.
+#[derive(Debug, Clone)]
+pub struct Named {
+    /// A file's name or an id.
+    pub name: String,
+    /// The run.
+    pub run: StoredRun,
+}
+
+/// Stored runs cannot be compared at all.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum RecordsError {
+    /// No phase has a name that both have.
+    #[error("`{first}` and `{this}` have no phase in common: {of_first} against {of_this}")]
+    NothingInCommon {
+        /// The first side.
+        first: String,
+        /// The other.
+        this: String,
+        /// The first side's phases.
+        of_first: String,
+        /// The other's.
+        of_this: String,
+    },
+    /// A side holds no figures.
+    #[error("`{0}` holds no phase: nothing was measured")]
+    Empty(String),
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    /// One part for each phase that all sides have.
+    pub parts: Vec<Part>,
+    /// What differs between the sides.
+    pub differences: Vec<Circumstance>,
+    /// Sentences for the user.
+    pub notes: Vec<String>,
+}
+
+/// A phase as it is compared.
+struct Entry {
+    side: Side,
+    shape: Option<crate::sample::Shape>,
+    latency_kind: &'static str,
+    /// Equal rows, to be joined to blocks, of the metrics that have them.
+    series: Vec<(Metric, Vec<f64>)>,
+    /// The span of one row.
+    row_ns: u64,
+    /// Why the figures do not stand.
+    objection: Option<String>,
+    options: Vec<(String, String)>,
+}
+
+/// Compares stored runs with the first of them, at a margin.
+///
+/// # Errors
+/// [`RecordsError`] if there is nothing to compare.
+pub fn compare_runs(runs: &[Named], margin: f64) -> Result<Compared, RecordsError> {
+    let sides: Vec<Vec<(String, Entry)>> = runs.iter().map(entries).collect();
+    if let Some((run, _)) = runs.iter().zip(&sides).find(|(_, entries)| entries.is_empty()) {
+        return Err(RecordsError::Empty(run.name.clone()));
+    }
+    let names_of = |side: &[(String, Entry)]| side.iter().map(|e| e.0.as_str()).collect::<Vec<_>>().join(", ");
+    // Two runs of one phase each are meant for each other, whatever it is called.
+    let is_single = sides.iter().all(|side| side.len() == 1);
+    let mut compared = Compared { parts: Vec::new(), differences: Vec::new(), notes: Vec::new() };
+    let Some((first_run, first)) = runs.first().zip(sides.first()) else { return Ok(compared) };
+    for (index, (run, side)) in runs.iter().zip(&sides).enumerate().skip(1) {
+        if !is_single && !side.iter().any(|e| first.iter().any(|f| f.0 == e.0)) {
+            return Err(RecordsError::NothingInCommon {
+                first: first_run.name.clone(),
+                this: run.name.clone(),
+                of_first: names_of(first),
+                of_this: names_of(side),
+            });
+        }
+        if let (StoredRun::Record(a), StoredRun::Record(b)) = (&first_run.run, &run.run) {
+            compared.differences.extend(circumstances::of_records(index, a, b));
+            for plan in &a.plan.jobs {
+                let same = b.plan.jobs.iter().find(|p| p.name == plan.name);
+                let same = same.or_else(|| b.plan.jobs.first().filter(|_| is_single));
+                compared.differences.extend(same.into_iter().flat_map(|p| circumstances::of_jobs(index, plan, p)));
+            }
+        }
+        if std::mem::discriminant(&first_run.run) != std::mem::discriminant(&run.run) {
+            let program = |run: &StoredRun| match run {
+                StoredRun::Record(r) => format!("{} {}", r.tool.name, r.tool.version),
+                StoredRun::Fio(f) => f.version.clone(),
+            };
+            compared.differences.push(Circumstance {
+                side: index,
+                name: "program".to_owned(),
+                first: program(&first_run.run),
+                this: program(&run.run),
+                forbids: false,
+            });
+        }
+    }
+    let alpha = 0.05;
+    for (name, entry) in first {
+        let of_sides: Option<Vec<&Entry>> = sides
+            .iter()
+            .map(|side| if is_single { side.first() } else { side.iter().find(|e| e.0 == *name) }.map(|e| &e.1))
+            .collect();
+        let Some(of_sides) = of_sides else {
+            compared.notes.push(format!("phase {name} is not in all of them and is left out"));
+            continue;
+        };
+        for (index, other) in of_sides.iter().enumerate().skip(1) {
+            compared.differences.extend(circumstances::of_options(index, &entry.options, &other.options));
+        }
+        // Several sides share the error by Bonferroni: a run's interval has no later look.
+        let alpha = alpha / (of_sides.len() - 1) as f64;
+        let answers = (1..of_sides.len())
+            .flat_map(|index| Metric::ALL.map(|metric| answer(entry, of_sides[index], index, metric, alpha, margin)))
+            .collect();
+        let part = Part {
+            name: if is_single { String::new() } else { name.clone() },
+            sides: of_sides.iter().map(|entry| entry.side.clone()).collect(),
+            answers,
+        };
+        compared.parts.push(part);
+    }
+    let mut seen = Vec::new();
+    compared.differences.retain(|difference| {
+        let is_new = !seen.contains(difference);
+        seen.push(difference.clone());
+        is_new
+    });
+    compared.notes.push(
+        "One run a side: an interval says how well each run knows itself, and nothing of what changes from run to run \
+         (the hour, the place on the disk, what else runs). Whether a difference is lasting, only interleaved slices tell: --live."
+            .to_owned(),
+    );
+    Ok(compared)
+}
+
+fn entries(named: &Named) -> Vec<(String, Entry)> {
+    match &named.run {
+        StoredRun::Record(record) => {
+            let started = record.started_at.as_str();
+            let of = |phase: &PhaseRecord| (phase.name.clone(), entry_of_phase(&named.name, started, phase, record));
+            record.phases.iter().map(of).collect()
+        }
+        StoredRun::Fio(run) => run
+            .rows
+            .iter()
+            .map(|row| {
+                let failed = (row.error != 0).then(|| format!("fio says error {} of this job", row.error));
+                let side = Side {
+                    name: named.name.clone(),
+                    detail: format!("{}, {} {}", row.name, run.version, run.time).trim().to_owned(),
+                    // fio collects no evidence: nothing supports the figures, nothing objects.
+                    verdict: Verdict::Suspect,
+                    level: EvidenceLevel::E0,
+                    reasons: vec!["fio collects no evidence of what reached the disk".to_owned()],
+                    figures: row.figures.clone(),
+                    latency: Histogram::new(),
+                    percentiles: row.percentiles.clone(),
+                    slices: Vec::new(),
+                };
+                let entry = Entry {
+                    side,
+                    shape: None,
+                    latency_kind: row.latency_kind,
+                    series: Vec::new(),
+                    row_ns: 0,
+                    objection: failed,
+                    options: row.options.clone(),
+                };
+                (row.name.clone(), entry)
+            })
+            .collect(),
+    }
+}
+
+fn entry_of_phase(name: &str, started: &str, phase: &PhaseRecord, record: &RunRecord) -> Entry {
+    let (sample, latency) = Sample::of(phase);
+    let mut reasons: Vec<String> = sample.objections.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+    let mut objection = (phase.verdict == Verdict::Contradicted).then(|| {
+        let names: Vec<&str> = sample.objections.iter().map(|o| o.0.as_str()).collect();
+        format!("the figures of `{name}` are contradicted by {}", names.join(", "))
+    });
+    if let Outcome::Failed { reason } = &phase.outcome {
+        objection.get_or_insert_with(|| format!("`{name}` failed: {reason}"));
+    }
+    if phase.outcome != Outcome::Complete {
+        reasons.push("the phase did not run to its end".to_owned());
+    }
+    let figures = Metric::ALL
+        .into_iter()
+        .filter_map(|metric| Some(Figure { metric, value: whole_value(&sample, &latency, metric)? }))
+        .collect();
+    let (rows, row_ns) = joined_rows(&phase.jobs);
+    let id: String = record.id.chars().take(8).collect();
+    let side = Side {
+        name: name.to_owned(),
+        detail: format!("{} {id}, {started}", phase.name),
+        verdict: phase.verdict,
+        level: phase.level,
+        reasons,
+        figures,
+        percentiles: Vec::new(),
+        slices: rows.iter().enumerate().map(|(i, row)| slice_of(i, row, phase)).collect(),
+        latency,
+    };
+    Entry {
+        side,
+        shape: Some(sample.shape),
+        latency_kind: "lat",
+        series: series_of(&rows),
+        row_ns,
+        objection,
+        options: Vec::new(),
+    }
+}
+
+/// A metric of a whole run; a percentile only if its sample supports it.
+fn whole_value(sample: &Sample, latency: &Histogram, metric: Metric) -> Option<f64> {
+    match metric.quantile() {
+        Some(q) => trueio_stats::quantile(latency, q).map(|found| found.value_ns as f64).filter(|v| *v > 0.0),
+        None => sample.value(metric),
+    }
+}
+
+/// The rows of all jobs of a phase, added up by their ends; only those of the usual length (the last one is often
+/// shorter). Also that length, in nanoseconds.
+fn joined_rows(jobs: &[JobRecord]) -> (Vec<SeriesRow>, u64) {
+    let mut spans: Vec<u64> = jobs.iter().flat_map(|job| &job.series).map(|row| row.span_ns).collect();
+    spans.sort_unstable();
+    let usual = spans.get(spans.len() / 2).copied().unwrap_or(0);
+    let mut rows: std::collections::BTreeMap<u64, SeriesRow> = std::collections::BTreeMap::new();
+    for row in jobs.iter().flat_map(|job| &job.series) {
+        if usual == 0 || row.span_ns.abs_diff(usual) > usual / 20 {
+            continue;
+        }
+        rows.entry(row.end_ns / usual.max(1))
+            .and_modify(|known| {
+                let add = u64::saturating_add;
+                known.read_count = add(known.read_count, row.read_count);
+                known.read_bytes = add(known.read_bytes, row.read_bytes);
+                known.write_count = add(known.write_count, row.write_count);
+                known.write_bytes = add(known.write_bytes, row.write_bytes);
+                known.other_count = add(known.other_count, row.other_count);
+                known.latency_ns_p50 = known.latency_ns_p50.max(row.latency_ns_p50);
+                known.latency_ns_p99 = known.latency_ns_p99.max(row.latency_ns_p99);
+            })
+            .or_insert(*row);
+    }
+    (rows.into_values().collect(), usual)
+}
+
+fn transfers(row: &SeriesRow) -> f64 {
+    let moved = row.read_count as f64 + row.write_count as f64;
+    if moved > 0.0 { moved } else { row.other_count as f64 }
+}
+
+fn slice_of(index: usize, row: &SeriesRow, phase: &PhaseRecord) -> Slice {
+    let seconds = row.span_ns as f64 / 1e9;
+    let figure = |metric, value: f64| (value > 0.0 && value.is_finite()).then_some(Figure { metric, value });
+    Slice {
+        round: index as u32,
+        place: 0,
+        begin_ns: phase.begin_ns.saturating_add(row.end_ns.saturating_sub(row.span_ns)),
+        figures: [
+            figure(Metric::Bandwidth, (row.read_bytes as f64 + row.write_bytes as f64) / seconds),
+            figure(Metric::Iops, transfers(row) / seconds),
+            figure(Metric::P50, row.latency_ns_p50 as f64),
+            figure(Metric::P99, row.latency_ns_p99 as f64),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        verdict: phase.verdict,
+    }
+}
+
+/// The series that can be joined to blocks: rates always, percentiles where rows hold I/Os enough for them.
+fn series_of(rows: &[SeriesRow]) -> Vec<(Metric, Vec<f64>)> {
+    let of = |value: fn(&SeriesRow) -> f64| rows.iter().map(value).collect::<Vec<f64>>();
+    let mut all =
+        vec![(Metric::Bandwidth, of(|r| r.read_bytes as f64 + r.write_bytes as f64)), (Metric::Iops, of(transfers))];
+    let mean_count = rows.iter().map(transfers).sum::<f64>() / rows.len().max(1) as f64;
+    for (metric, value) in [
+        (Metric::P50, (|r: &SeriesRow| r.latency_ns_p50 as f64) as fn(&SeriesRow) -> f64),
+        (Metric::P99, |r| r.latency_ns_p99 as f64),
+    ] {
+        let least = metric.quantile().and_then(trueio_stats::slice_least_count).unwrap_or(u64::MAX);
+        if mean_count >= least as f64 {
+            all.push((metric, of(value)));
+        }
+    }
+    all
+}
+
+fn answer(first: &Entry, this: &Entry, side: usize, metric: Metric, alpha: f64, margin: f64) -> Answer {
+    let mut answer = Answer {
+        side,
+        metric,
+        conclusion: Conclusion::CannotTell,
+        ratio: None,
+        basis: Basis::Nothing,
+        reason: None,
+        needs: None,
+        noise_floor: None,
+    };
+    let value = |entry: &Entry| entry.side.figures.iter().find(|f| f.metric == metric).map(|f| f.value);
+    let is_latency = metric.quantile().is_some();
+    let shapes = || {
+        if !is_latency {
+            None
+        } else if first.latency_kind != this.latency_kind
+            && !first.latency_kind.is_empty()
+            && !this.latency_kind.is_empty()
+        {
+            Some(format!("one side's latencies are {}, the other's {}", first.latency_kind, this.latency_kind))
+        } else {
+            first.shape.zip(this.shape).and_then(|(a, b)| shape_obstacle(a, b))
+        }
+    };
+    let objection = [first, this].into_iter().find_map(|entry| entry.objection.clone());
+    let found = match (objection.or_else(shapes), value(first), value(this)) {
+        (Some(reason), _, _) => Err(reason),
+        (_, None, None) => Err("neither side has this figure".to_owned()),
+        (_, None, _) => Err("the first side does not have this figure".to_owned()),
+        (_, _, None) => Err("this side does not have this figure".to_owned()),
+        (None, Some(a), Some(b)) => interval(first, this, metric, alpha, (b / a).ln()),
+    };
+    match found {
+        Err(reason) => answer.reason = Some(reason),
+        Ok((interval, blocks)) => {
+            answer.basis = Basis::Blocks;
+            answer.ratio = Some(Ratio {
+                estimate: interval.estimate.exp(),
+                low: interval.low.exp(),
+                high: interval.high.exp(),
+                alpha,
+                p: None,
+                pair_count: blocks,
+            });
+            answer.conclusion = conclusion_of(decide(&interval, margin), metric);
+            if answer.conclusion == Conclusion::CannotTell {
+                answer.reason = Some(format!(
+                    "the interval holds both no difference and one of more than {} %",
+                    figure_percent(margin)
+                ));
+            }
+        }
+    }
+    answer
+}
+
+/// The interval of the logarithm of the ratio around the whole runs' own ratio, and the blocks of the shorter run.
+fn interval(
+    first: &Entry,
+    this: &Entry,
+    metric: Metric,
+    alpha: f64,
+    log_ratio: f64,
+) -> Result<(Interval, u32), String> {
+    let series = |entry: &'_ Entry| entry.series.iter().find(|s| s.0 == metric).map(|s| s.1.clone());
+    let (Some(a), Some(b)) = (series(first), series(this)) else {
+        return Err(if first.row_ns == 0 || this.row_ns == 0 {
+            "there is no series, and without one no interval".to_owned()
+        } else {
+            "the rows of the series hold too few I/Os for this figure, and without a series there is no interval"
+                .to_owned()
+        });
+    };
+    let too_short = || {
+        "a run is too short for its own ups and downs: not even eight stretches of it are independent of each other"
+            .to_owned()
+    };
+    let (a, b) = (blocks(&a).ok_or_else(too_short)?, blocks(&b).ok_or_else(too_short)?);
+    let found = log_ratio_of_means(&a, &b, alpha).ok_or("a mean is zero: there is no ratio")?;
+    if !log_ratio.is_finite() {
+        return Err("the ratio is not a number".to_owned());
+    }
+    // Around the runs' own figures, as wide as the series says.
+    let shift = log_ratio - found.estimate;
+    let interval = Interval { estimate: log_ratio, low: found.low + shift, high: found.high + shift };
+    Ok((interval, a.means.len().min(b.means.len()) as u32))
+}
