@@ -81,6 +81,7 @@ pub(crate) fn command() -> Command {
                 .about("An earlier record in any output")
                 .arg(Arg::new("record").value_name("RECORD").required(true).help("An id (or its beginning) from the history, or a record's JSON file")),
         )
+        .subcommand(table_options(crate::compare::arguments()))
         .subcommand(crate::selftest::arguments())
         .subcommand(crate::usb::arguments())
 }
@@ -147,6 +148,11 @@ fn job_options(command: Command) -> Command {
                 .help("Name of the job that flags alone make")
                 .default_value("job"),
         );
+    table_options(command)
+}
+
+/// Every row of the option table.
+fn table_options(command: Command) -> Command {
     TABLE.iter().fold(command, |command, row| command.arg(option(row)))
 }
 

@@ -161,6 +161,16 @@ fn writing(common: &[(&str, String)]) -> [JobSpec; 3] {
     ]
 }
 
+/// One of the phases by its name, for a comparison: without files, and a size that flags may change.
+pub(crate) fn preset_job(name: &str) -> Result<JobSpec, Failure> {
+    let common = [("size", (256 * MIB).to_string()), ("direct", "prefer".to_owned())];
+    let all: Vec<JobSpec> = reading(&common).into_iter().chain(writing(&common)).collect();
+    let names: Vec<String> = all.iter().map(|job| job.name.clone()).collect();
+    all.into_iter().find(|job| job.name == name).ok_or_else(|| {
+        Failure::refused(format!("`baseline:{name}` is no preset\n\nhint: there are {}", names.join(", ")))
+    })
+}
+
 /// In the order in which they are read as a table.
 fn in_order(reading: [JobSpec; 3], writing: [JobSpec; 3], append: JobSpec) -> Vec<JobSpec> {
     let [seq_read, read_q1, read_q32] = reading;

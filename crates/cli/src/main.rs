@@ -1,10 +1,11 @@
 //! The `trueio` program: thin commands over the crates.
 //!
 //! Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 the run failed or was interrupted,
-//! 2 the request was refused or malformed.
+//! 2 the request was refused or malformed. `compare` adds 3: a gate cannot be told.
 
 mod arguments;
 mod baseline;
+mod compare;
 mod doctor;
 mod failure;
 mod history;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let result = match matches.subcommand() {
         Some(("baseline", arguments)) => baseline::command(arguments),
         Some(("run", arguments)) => run::command(arguments),
+        Some(("compare", arguments)) => compare::command(arguments),
         Some(("explain", arguments)) => run::explain(arguments),
         Some(("device", arguments)) => doctor::device(arguments),
         Some(("doctor", arguments)) => doctor::command(arguments),

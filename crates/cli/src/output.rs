@@ -11,17 +11,22 @@ use trueio_report::Style;
 use trueio_store::Store;
 
 /// The outputs that go to files, by their option.
-fn files(matches: &ArgMatches) -> impl Iterator<Item = (&'static str, &PathBuf)> {
-    ["json", "html", "hdr"]
+pub(crate) fn files(matches: &ArgMatches) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+    ["json", "html", "hdr", "markdown", "junit"]
         .into_iter()
-        .filter_map(|name| Some((name, matches.get_one::<PathBuf>(name)?)))
+        .filter_map(|name| Some((name, path_of(matches, name)?)))
         .filter(|(_, path)| *path != Path::new("-"))
+}
+
+/// Where an output goes; `None` if it was not asked for, or the command does not have it.
+fn path_of<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a PathBuf> {
+    matches.try_get_one::<PathBuf>(name).ok().flatten()
 }
 
 /// Refuses outputs that could not be written, before anything is measured.
 pub(crate) fn check(matches: &ArgMatches) -> Result<(), Failure> {
-    for name in ["html", "hdr"] {
-        if matches.get_one::<PathBuf>(name).is_some_and(|path| path == Path::new("-")) {
+    for name in ["html", "hdr", "markdown", "junit"] {
+        if path_of(matches, name).is_some_and(|path| path == Path::new("-")) {
             return Err(Failure::refused(format!("--{name} needs a file; only --json can write to stdout")));
         }
     }
@@ -145,7 +150,7 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|e| Failure::failed(format!("`{}` could not be written", path.display()), &e))
 }
 

@@ -24,6 +24,11 @@ impl Line {
         Self { bar, phase: String::new() }
     }
 
+    /// Shows a line of its own making.
+    pub(crate) fn show(&self, text: &str) {
+        self.bar.set_message(text.to_owned());
+    }
+
     /// Removes the line.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();

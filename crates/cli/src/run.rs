@@ -103,7 +103,7 @@ fn specs(matches: &ArgMatches) -> Result<Vec<JobSpec>, Failure> {
     Ok(all)
 }
 
-fn read_job_file(path: &Path) -> Result<Vec<JobSpec>, Failure> {
+pub(crate) fn read_job_file(path: &Path) -> Result<Vec<JobSpec>, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::refused(format!("job file `{}` cannot be read\n  because: {e}", path.display())))?;
     parse_job_file(&path.to_string_lossy(), &text).map_err(|e| Failure::refused(e.render()))

@@ -19,7 +19,7 @@ use minijinja::{AutoEscape, Environment};
 use serde::Serialize;
 use trueio_model::{Check, CheckOutcome, PhaseRecord, RunRecord, Verdict, units};
 
-const PAGE: &str = include_str!("page.html");
+pub(crate) const PAGE: &str = include_str!("page.html");
 
 /// The style sheet of every page, which knows the plots' colours.
 pub(crate) fn style() -> &'static str {

@@ -89,8 +89,13 @@ fn shortened(text: &str) -> String {
 
 /// The record as indented JSON, without a line feed at its end. [`parse`] gives back the same record.
 pub fn json(record: &RunRecord) -> String {
-    // A record holds strings, numbers and lists only; a map's keys are strings.
-    let value = serde_json::to_value(record).unwrap_or_else(|e| unreachable!("a record is always JSON: {e}"));
+    indented(record)
+}
+
+/// A document of ours as indented JSON, without a line feed at its end.
+pub(crate) fn indented(document: &impl serde::Serialize) -> String {
+    // Our documents hold strings, numbers and lists only; a map's keys are strings.
+    let value = serde_json::to_value(document).unwrap_or_else(|e| unreachable!("a document is always JSON: {e}"));
     let mut out = String::new();
     write_value(&mut out, &value, 0);
     out

@@ -8,6 +8,7 @@
 //! A record may come from anywhere. Reading one never panics ([`parse`]), and what is printed of it cannot drive a
 //! terminal or a browser: control characters are replaced, markup is escaped.
 
+mod comparison;
 mod facts;
 mod hdr;
 mod html;
@@ -20,6 +21,10 @@ mod text;
 mod trend;
 mod words;
 
+pub use comparison::{
+    ComparisonError, comparison_html, comparison_json, comparison_junit, comparison_markdown, comparison_progress,
+    comparison_terminal, parse_comparison,
+};
 pub use facts::facts;
 pub use hdr::{HdrError, hdr, hdr_log};
 pub use html::html;

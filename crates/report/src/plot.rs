@@ -28,15 +28,15 @@ const TEXT: f64 = 11.0;
 const POINT_MAX: usize = 360;
 
 // The style sheet of `page.html` names these colours for its dark scheme.
-const INK: RGBColor = RGBColor(0x2A, 0x2F, 0x36);
-const FAINT: RGBColor = RGBColor(0x6B, 0x72, 0x7B);
-const GRID: RGBColor = RGBColor(0xD9, 0xDD, 0xE2);
+pub(crate) const INK: RGBColor = RGBColor(0x2A, 0x2F, 0x36);
+pub(crate) const FAINT: RGBColor = RGBColor(0x6B, 0x72, 0x7B);
+pub(crate) const GRID: RGBColor = RGBColor(0xD9, 0xDD, 0xE2);
 const GRID_FINE: RGBColor = RGBColor(0xEC, 0xEE, 0xF1);
-const BLUE: RGBColor = RGBColor(0x1F, 0x6F, 0xB2);
-const ORANGE: RGBColor = RGBColor(0xC8, 0x56, 0x0A);
-const PURPLE: RGBColor = RGBColor(0x7B, 0x4F, 0xA3);
-const GREEN: RGBColor = RGBColor(0x2E, 0x7D, 0x4F);
-const RED: RGBColor = RGBColor(0xB2, 0x2D, 0x3F);
+pub(crate) const BLUE: RGBColor = RGBColor(0x1F, 0x6F, 0xB2);
+pub(crate) const ORANGE: RGBColor = RGBColor(0xC8, 0x56, 0x0A);
+pub(crate) const PURPLE: RGBColor = RGBColor(0x7B, 0x4F, 0xA3);
+pub(crate) const GREEN: RGBColor = RGBColor(0x2E, 0x7D, 0x4F);
+pub(crate) const RED: RGBColor = RGBColor(0xB2, 0x2D, 0x3F);
 
 /// The colour of an operation, the same in every plot.
 fn color_of(op: OpKind) -> RGBColor {
@@ -49,7 +49,7 @@ fn color_of(op: OpKind) -> RGBColor {
 }
 
 /// A curve: runs of points that are joined.
-struct Curve {
+pub(crate) struct Curve {
     name: String,
     color: RGBColor,
     width: f64,
@@ -58,7 +58,7 @@ struct Curve {
 
 impl Curve {
     /// A curve through `points`, broken where there is no value.
-    fn new(name: &str, color: RGBColor, points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
+    pub(crate) fn new(name: &str, color: RGBColor, points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Self {
         let mut runs: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
         for (x, y) in points {
             match (y, runs.last_mut()) {
@@ -70,17 +70,17 @@ impl Curve {
         Self { name: name.to_owned(), color, width: 1.6, runs }
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.runs.iter().all(Vec::is_empty)
     }
 
-    fn values(&self) -> impl Iterator<Item = f64> + '_ {
+    pub(crate) fn values(&self) -> impl Iterator<Item = f64> + '_ {
         self.runs.iter().flatten().map(|p| p.1)
     }
 }
 
 /// How an axis maps values to its length, and what it is marked with.
-struct Axis {
+pub(crate) struct Axis {
     range: Range<f64>,
     is_logarithmic: bool,
     /// Labelled marks: value and label.
@@ -98,7 +98,7 @@ impl Axis {
     }
 
     /// From zero to a round number above `max`.
-    fn from_zero(max: f64) -> Self {
+    pub(crate) fn from_zero(max: f64) -> Self {
         let step = round_step(max.max(f64::MIN_POSITIVE) / 4.0);
         let count = (max / step).ceil().clamp(1.0, 10.0) as u32;
         // A twentieth of free space above the highest value.
@@ -114,8 +114,22 @@ impl Axis {
         Self { range: 1.0..(count.max(2)) as f64, is_logarithmic: false, marks, fine_marks: Vec::new() }
     }
 
+    /// Around zero, in percent: what holds `low..=high` and a little more, evenly marked.
+    pub(crate) fn of_change(low: f64, high: f64) -> Self {
+        let (low, high) = (low.min(-1.0), high.max(1.0));
+        let step = round_step((high - low) / 5.0);
+        let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
+        let label = |v: f64| match v {
+            v if v > 0.0 => format!("+{} %", plain_number(v)),
+            v if v < 0.0 => format!("−{} %", plain_number(-v)),
+            _ => "0".to_owned(),
+        };
+        let marks = (first..=last).map(|i| (step * i as f64, label(step * i as f64))).collect();
+        Self { range: step * first as f64..step * last as f64, is_logarithmic: false, marks, fine_marks: Vec::new() }
+    }
+
     /// Exactly 0 to `seconds`.
-    fn of_time(seconds: f64) -> Self {
+    pub(crate) fn of_time(seconds: f64) -> Self {
         let seconds = if seconds.is_finite() { seconds.max(1e-6) } else { 1.0 };
         let (unit, name) = match seconds {
             s if s >= 7_200.0 => (3_600.0, "h"),
@@ -137,7 +151,7 @@ impl Axis {
     }
 
     /// A logarithmic axis of durations in nanoseconds that holds `low..=high`, ending at 1, 2 or 5.
-    fn of_latency(low: f64, high: f64) -> Self {
+    pub(crate) fn of_latency(low: f64, high: f64) -> Self {
         let (low, high) = (low.max(1.0), high.max(2.0));
         let mut start = 1.0;
         let mut end = f64::INFINITY;
@@ -176,7 +190,7 @@ impl Axis {
 
     /// Percentiles, spaced by the logarithm of what lies above them: 90, 99, 99.9 at equal distances.
     /// Values are log10(1 / (1 − q)), and `end` is one of them.
-    fn of_percentiles(end: f64) -> Self {
+    pub(crate) fn of_percentiles(end: f64) -> Self {
         let mut marks = vec![(0.5f64, "50".to_owned()), (0.9, "90".to_owned()), (0.99, "99".to_owned())];
         let mut nines = String::from("99.");
         for decade in 3..19 {
@@ -295,7 +309,7 @@ pub(crate) fn latency(job: &JobRecord) -> Option<String> {
 }
 
 /// A vertical line from the lower to the upper end of an interval, or a ring at a single value.
-enum Marker {
+pub(crate) enum Marker {
     Interval { x: f64, low: f64, high: f64, color: RGBColor },
     Ring { x: f64, y: f64, color: RGBColor },
 }
@@ -339,7 +353,7 @@ pub(crate) fn percentiles(job: &JobRecord) -> Option<String> {
 
 /// The points of a percentile curve, up to the last percentile that the sample supports: the place
 /// on the axis and the latency, each bucket's at its upper edge as in the table.
-fn curve_of(histogram: &Histogram) -> Vec<(f64, f64)> {
+pub(crate) fn curve_of(histogram: &Histogram) -> Vec<(f64, f64)> {
     let Some(least_above) = least_share_above(histogram.count()) else { return Vec::new() };
     let count = histogram.count() as f64;
     let max_ns = histogram.max_ns().unwrap_or(0);
@@ -459,7 +473,7 @@ pub(crate) fn trend(title: &str, values: &[f64], changes: &[usize]) -> Option<St
 }
 
 /// The smallest and the largest; `None` if there is none.
-fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+pub(crate) fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |found, v| match found {
         None => Some((v, v)),
         Some((low, high)) => Some((low.min(v), high.max(v))),
@@ -467,7 +481,7 @@ fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 }
 
 /// Draws a plot and returns it as an `<svg>` element that scales with its box.
-fn draw(title: &str, curves: &[Curve], markers: &[Marker], x: &Axis, y: &Axis) -> String {
+pub(crate) fn draw(title: &str, curves: &[Curve], markers: &[Marker], x: &Axis, y: &Axis) -> String {
     let size = ((SIZE.0 * FINE) as u32, (SIZE.1 * FINE) as u32);
     let mut out = String::new();
     let drawn = Canvas { backend: SVGBackend::with_string(&mut out, size) }.plot(title, curves, markers, x, y);

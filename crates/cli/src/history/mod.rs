@@ -141,7 +141,7 @@ pub(crate) fn report(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 /// A record by its file or its id.
-fn find(name: &str) -> Result<RunRecord, Failure> {
+pub(crate) fn find(name: &str) -> Result<RunRecord, Failure> {
     let path = Path::new(name);
     if path.is_file() {
         let text = std::fs::read_to_string(path)

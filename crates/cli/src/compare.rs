@@ -1,0 +1,470 @@
+//! `trueio compare`: sides interleaved live, or records of earlier runs, and gates for a CI service.
+//!
+//! Exit codes: 0 done, and no gate was missed; 1 the comparison failed or was interrupted, or a gate's regression
+//! is shown; 2 the request was refused; 3 a gate cannot be told.
+
+use crate::failure::Failure;
+use crate::run::{may_run, planned, read_job_file};
+use crate::{arguments, baseline, history, machine, output, progress};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use trueio_compare::{
+    Gate, Head, Interleaved, Named, SessionBench, Settings, Standing, StoredRun, compare_runs, from_records,
+    from_rounds, interleave, metric_names, metric_of, precondition,
+};
+use trueio_job::{apply_flags, spec_from_flags};
+use trueio_model::{Comparison, GateVerdict, JobSpec, Metric, Origin, Outcome, Plan, SpecValue, ToolFacts, units};
+use trueio_run::{Request, Session, watch_signals};
+
+/// How long disks are watched idle before each slice, in nanoseconds. Short, because slices are; it is also the pause in
+/// which what the slice before left behind settles.
+const IDLE_NS: u64 = 30_000_000;
+/// The most sides: with more, a round takes longer than what it is meant to hold still.
+const SIDES_MAX: usize = 32;
+
+const EXIT_CANNOT_TELL: u8 = 3;
+
+/// The command line, but for the job options and outputs.
+pub(crate) fn arguments() -> Command {
+    let value = |name: &'static str, value_name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value_name).help(help).help_heading("Comparison")
+    };
+    let file = |name: &'static str, help: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_name("FILE")
+            .help(help)
+            .help_heading("Output")
+            .value_parser(value_parser!(PathBuf))
+    };
+    Command::new("compare")
+        .about("Is B better than A, or is it noise?")
+        .long_about(
+            "Is B better than A, or is it noise? For bandwidth, IOPS, latency and CPU per I/O: the ratio with its interval, and in words.\n\n\
+             With jobs it runs them in short slices, in random order, on the same files, until the answer is clear or the time is up \
+             (`trueio compare A.toml B.toml --live`, `trueio compare --vary iodepth=1,4,16 JOB.toml`). With records (ids of the history, \
+             JSON files, fio's JSON) it says what one run a side can say.",
+        )
+        .after_help(
+            "Exit codes: 0 done, no gate missed; 1 a regression is shown, or the comparison failed; 2 refused; 3 a gate cannot be told.\n\
+             docs/statistics.md says how the intervals are made and how often they are wrong; docs/ci.md has a complete example for CI.",
+        )
+        .arg(Arg::new("sides").value_name("A B …").num_args(0..).help(
+            "Job files or presets (`baseline:rand-read-4k-q32`) to run; or records: ids of the history, JSON files, fio's JSON",
+        ))
+        .arg(
+            Arg::new("live")
+                .long("live")
+                .help("Run the jobs now, interleaved")
+                .help_heading("Comparison")
+                .action(ArgAction::SetTrue),
+        )
+        .arg(
+            value("vary", "OPTION=V1,V2", "Make the sides from one job by varying this option; several make a grid")
+                .action(ArgAction::Append),
+        )
+        .arg(value("budget", "TIME", "How long it may take, preparing excluded").default_value("60s"))
+        .arg(value("slice", "TIME", "Length of a slice [default: 0.3 to 1 s, by the jobs' rate]"))
+        .arg(value("margin", "PERCENT", "Differences up to this are none").default_value("5%"))
+        .arg(value(
+            "until",
+            "METRIC,…",
+            "Go on until these are clear [default: iops, or p99 of a job with a rate; and those of --fail-if]",
+        ))
+        .arg(value("order-seed", "NUMBER", "Seed of the order and of what is resampled [default: drawn]").value_parser(value_parser!(u64)))
+        .arg(
+            value("fail-if", "CONDITION", "Exit with 1 if this is shown, 3 if it cannot be told: 'p99 > +5%', 'iops < -3%'")
+                .action(ArgAction::Append),
+        )
+        .arg(
+            value("accept", "NAME,…", "Compare records although these circumstances differ (disk, transport, size, …)")
+                .action(ArgAction::Append)
+                .value_delimiter(','),
+        )
+        .arg(file("json", "Write the comparison as JSON; - for stdout"))
+        .arg(file("html", "Write a self-contained page with plots"))
+        .arg(file("markdown", "Write a summary for a pull request"))
+        .arg(file("junit", "Write JUnit XML: a gate is a test"))
+        .arg(
+            Arg::new("no-evidence")
+                .long("no-evidence")
+                .help("Do not collect evidence; every verdict then rests on the calls alone")
+                .help_heading("Output")
+                .action(ArgAction::SetTrue),
+        )
+}
+
+/// `trueio compare`.
+pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    output::check(matches)?;
+    let gates = gates(matches)?;
+    let margin = margin(matches)?;
+    let names: Vec<&String> = matches.get_many("sides").into_iter().flatten().collect();
+    let is_job = |name: &str| name.starts_with("baseline:") || name.ends_with(".toml");
+    let has_flags = !arguments::job_flags(matches).is_empty();
+    let wants_live = matches.get_flag("live") || matches.contains_id("vary");
+    let comparison = if wants_live || has_flags || names.iter().any(|name| is_job(name)) {
+        live(&names, margin, &gates, matches)?
+    } else {
+        records(&names, margin, &gates, matches)?
+    };
+    deliver(&comparison, matches)?;
+    let any = |verdict| comparison.gates.iter().any(|gate| gate.verdict == verdict);
+    Ok(match comparison.outcome {
+        Outcome::Failed { .. } | Outcome::Interrupted { .. } => ExitCode::FAILURE,
+        Outcome::Complete if any(GateVerdict::Shown) => ExitCode::FAILURE,
+        Outcome::Complete if any(GateVerdict::CannotTell) => ExitCode::from(EXIT_CANNOT_TELL),
+        Outcome::Complete => ExitCode::SUCCESS,
+    })
+}
+
+fn gates(matches: &ArgMatches) -> Result<Vec<Gate>, Failure> {
+    let texts = matches.get_many::<String>("fail-if").into_iter().flatten();
+    let read = |text: &String| {
+        Gate::parse(text).map_err(|e| {
+            Failure::refused(format!(
+                "--fail-if {e}\n\nhint: `p99 > +5%`: a metric, `>` or `<`, and a change with its sign; the metrics are {}",
+                metric_names()
+            ))
+        })
+    };
+    texts.map(read).collect()
+}
+
+/// `5%`, `5` or `0.5 %` as a share.
+fn margin(matches: &ArgMatches) -> Result<f64, Failure> {
+    let text = matches.get_one::<String>("margin").expect("it has a default");
+    let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
+    number
+        .filter(|p| (0.01..=100.0).contains(p))
+        .map(|p| p / 100.0)
+        .ok_or_else(|| Failure::refused(format!("--margin `{text}`: a percentage from 0.01 to 100 is expected, `5%`")))
+}
+
+fn duration(matches: &ArgMatches, name: &str) -> Result<Option<u64>, Failure> {
+    let Some(text) = matches.get_one::<String>(name) else { return Ok(None) };
+    units::parse_duration_ns(text).map(Some).map_err(|e| Failure::refused(format!("--{name} `{text}`: {e}")))
+}
+
+/// What the comparison goes on for.
+fn until(matches: &ArgMatches, gates: &[Gate], is_paced: bool) -> Result<Vec<Metric>, Failure> {
+    let mut metrics = Vec::new();
+    if let Some(text) = matches.get_one::<String>("until") {
+        for name in text.split(',') {
+            metrics.push(metric_of(name).ok_or_else(|| {
+                Failure::refused(format!("--until `{name}` is no metric\n\nhint: the metrics are {}", metric_names()))
+            })?);
+        }
+    } else if gates.is_empty() {
+        // A job with a rate makes as many I/Os on both sides, whatever it costs.
+        metrics.push(if is_paced { Metric::P99 } else { Metric::Iops });
+    }
+    for gate in gates {
+        if !metrics.contains(&gate.metric) {
+            metrics.push(gate.metric);
+        }
+    }
+    Ok(metrics)
+}
+
+fn head(margin: f64, setting: Option<Box<trueio_model::RunRecord>>, started_at: String) -> Head {
+    Head {
+        setting,
+        started_at,
+        command: arguments::as_typed(),
+        tool: ToolFacts {
+            name: "trueio".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+        },
+        margin,
+    }
+}
+
+// ---- live -------------------------------------------------------------------------------------
+
+/// A side to be run: its name and its jobs.
+struct LiveSide {
+    name: String,
+    jobs: Vec<JobSpec>,
+}
+
+fn live(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches) -> Result<Comparison, Failure> {
+    let budget_ns = duration(matches, "budget")?.unwrap_or(60_000_000_000);
+    let slice_ns = duration(matches, "slice")?;
+    if slice_ns.is_some_and(|ns| ns < 10_000_000) {
+        return Err(Failure::refused("--slice: at least 10 ms; shorter slices measure their own beginning"));
+    }
+    let sides = live_sides(names, matches)?;
+    let specs = joined(&sides)?;
+    let has_evidence = !matches.get_flag("no-evidence");
+    let mut plan = planned(&specs, if has_evidence { IDLE_NS } else { 0 }, |plan| {
+        may_run(plan, matches)?;
+        output::refuse_to_replace(matches, names.iter().map(|name| Path::new(name.as_str())))
+    })?;
+    let mut notes = precondition(&mut plan);
+    let is_paced = plan.jobs.iter().any(|job| job.pace.is_some());
+    let settings = Settings {
+        sides: sides.len(),
+        seed: matches.get_one::<u64>("order-seed").copied().unwrap_or_else(machine::entropy),
+        slice_ns,
+        budget_ns,
+        margin,
+        until: until(matches, gates, is_paced)?,
+    };
+    let described: Vec<(String, String)> =
+        sides.iter().enumerate().map(|(index, side)| (side.name.clone(), detail(&plan, index))).collect();
+    notes.extend(plan.notes.iter().cloned());
+
+    let stop = watch_signals();
+    let mut line = progress::Line::new();
+    let request =
+        Request { kind: "compare".to_owned(), command: arguments::as_typed(), spec: specs, plan, has_evidence };
+    let session = Session::new(request, stop);
+    let started_at = session.record().started_at.clone();
+    let (mut found, setting) = match SessionBench::new(session, &mut line) {
+        Ok(mut bench) => {
+            let found = interleave(&mut bench, &settings, &mut |standing: &Standing| {
+                line.show(&trueio_report::comparison_progress(
+                    standing.round,
+                    standing.round_max,
+                    standing.left_ns,
+                    &standing.answers,
+                ));
+            });
+            (found, Some(Box::new(bench.into_session().finish(Outcome::Complete))))
+        }
+        Err(outcome) => (Interleaved::unmeasured(&settings, outcome), None),
+    };
+    line.clear();
+    found.notes.splice(0..0, notes);
+    Ok(from_rounds(head(margin, setting, started_at), &described, &settings, found, gates))
+}
+
+/// The sides that the command line asks for.
+fn live_sides(names: &[&String], matches: &ArgMatches) -> Result<Vec<LiveSide>, Failure> {
+    let flags = arguments::job_flags(matches);
+    let jobs_of = |name: &str| -> Result<Vec<JobSpec>, Failure> {
+        let mut jobs = match name.strip_prefix("baseline:") {
+            Some(preset) => vec![baseline::preset_job(preset)?],
+            None => read_job_file(Path::new(name))?,
+        };
+        apply_flags(&mut jobs, flags.iter().map(|(n, v)| (*n, v.as_str())))
+            .map_err(|e| Failure::refused_by(&e, e.hint.as_deref()))?;
+        Ok(jobs)
+    };
+    let varied: Vec<&String> = matches.get_many("vary").into_iter().flatten().collect();
+    let sides = if varied.is_empty() {
+        names
+            .iter()
+            .map(|name| Ok(LiveSide { name: (*name).clone(), jobs: jobs_of(name)? }))
+            .collect::<Result<Vec<_>, Failure>>()?
+    } else {
+        let base = match names {
+            [] if !flags.is_empty() => {
+                vec![spec_from_flags("job", flags).map_err(|e| Failure::refused_by(&e, e.hint.as_deref()))?]
+            }
+            [one] => jobs_of(one)?,
+            _ => {
+                return Err(Failure::refused(
+                    "--vary makes the sides from one job: name one job file, one preset, or job options only",
+                ));
+            }
+        };
+        grid(&base, &varied)?
+    };
+    match sides.len() {
+        2..=SIDES_MAX => Ok(sides),
+        0 | 1 => Err(Failure::refused(
+            "a comparison needs two sides or more\n\nhint: `trueio compare A.toml B.toml --live`, or `trueio compare --vary iodepth=1,4 JOB.toml`",
+        )),
+        count => Err(Failure::refused(format!("{count} sides are more than {SIDES_MAX}: a round would last too long"))),
+    }
+}
+
+/// One side for each combination of the varied values; the first value of each is side A.
+fn grid(base: &[JobSpec], varied: &[&String]) -> Result<Vec<LiveSide>, Failure> {
+    let mut sides = vec![LiveSide { name: String::new(), jobs: base.to_vec() }];
+    let mut names: Vec<&str> = Vec::new();
+    for text in varied {
+        let (option, values) = text.split_once('=').filter(|(option, _)| !option.is_empty()).ok_or_else(|| {
+            Failure::refused(format!("--vary `{text}`: an option and its values are expected, `iodepth=1,4,16`"))
+        })?;
+        if names.contains(&option) {
+            return Err(Failure::refused(format!("--vary `{option}` is said twice: list its values in one")));
+        }
+        names.push(option);
+        let values: Vec<&str> = values.split(',').collect();
+        if values.len() < 2 || values.iter().any(|v| v.is_empty()) {
+            return Err(Failure::refused(format!(
+                "--vary `{text}`: two values or more are expected, separated by commas"
+            )));
+        }
+        let mut grown = Vec::new();
+        for side in &sides {
+            for value in &values {
+                let mut jobs = side.jobs.clone();
+                apply_flags(&mut jobs, [(option, *value)]).map_err(|e| Failure::refused_by(&e, e.hint.as_deref()))?;
+                let name = format!("{}{}{option}={value}", side.name, if side.name.is_empty() { "" } else { " " });
+                grown.push(LiveSide { name, jobs });
+            }
+        }
+        sides = grown;
+    }
+    Ok(sides)
+}
+
+/// All sides as one list of jobs, a phase a side, on shared files.
+fn joined(sides: &[LiveSide]) -> Result<Vec<JobSpec>, Failure> {
+    let tag = format!("{:08x}", machine::entropy() as u32);
+    let mut all = Vec::new();
+    for (index, side) in sides.iter().enumerate() {
+        if let Some(job) = side.jobs.iter().skip(1).find(|job| says(job, "stonewall") == Some("true")) {
+            return Err(Failure::refused(format!(
+                "side `{}` has phases that follow each other (job `{}` has `stonewall`)\n\nhint: compare one phase at a time",
+                side.name, job.name
+            )));
+        }
+        for (position, job) in side.jobs.iter().enumerate() {
+            let mut job = job.clone();
+            job.name = format!("{}.{}", side_letter(index), job.name);
+            let because = |reason: &str| Origin::Derived { reason: reason.to_owned() };
+            job.set(
+                "stonewall",
+                if position == 0 && index > 0 { "true" } else { "false" },
+                because("each side is a phase of its own"),
+            );
+            // Files that nobody named are shared by all sides: where a file lies makes a difference.
+            let touches = !matches!(says(&job, "ioengine"), Some("null" | "simulated"));
+            if touches && !job.options.contains_key("filename") {
+                let count = says(&job, "nrfiles").and_then(|n| n.parse::<u32>().ok()).unwrap_or(1).clamp(1, 10_000);
+                let names: Vec<String> =
+                    (0..count).map(|i| format!("trueio-compare-{tag}-{position}-{i}.dat")).collect();
+                job.options.remove("nrfiles");
+                job.set("filename", names.join(":"), because("all sides use the same files"));
+            }
+            all.push(job);
+        }
+    }
+    Ok(all)
+}
+
+fn says<'a>(job: &'a JobSpec, option: &str) -> Option<&'a str> {
+    job.options.get(option).map(|value: &SpecValue| value.text.as_str())
+}
+
+fn side_letter(index: usize) -> String {
+    format!(
+        "{}{}",
+        char::from(b'a' + (index % 26) as u8),
+        if index < 26 { String::new() } else { (index / 26).to_string() }
+    )
+}
+
+/// What a side does, from its plan.
+fn detail(plan: &Plan, side: usize) -> String {
+    let jobs = plan.jobs.iter().filter(|job| job.phase as usize == side);
+    jobs.map(|job| format!("{} {}", trueio_report::shape_of(job), job.engine.name())).collect::<Vec<_>>().join(" + ")
+}
+
+// ---- records ----------------------------------------------------------------------------------
+
+fn records(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches) -> Result<Comparison, Failure> {
+    if names.len() < 2 {
+        return Err(Failure::refused(
+            "a comparison needs two sides or more\n\nhint: `trueio history` lists records; jobs are compared with --live",
+        ));
+    }
+    output::refuse_to_replace(matches, names.iter().map(|name| Path::new(name.as_str())))?;
+    let runs: Vec<Named> = names.iter().map(|name| stored(name)).collect::<Result<_, Failure>>()?;
+    let mut compared = compare_runs(&runs, margin).map_err(|e| Failure::refused(e.to_string()))?;
+    let accepted: Vec<&str> = matches.get_many::<String>("accept").into_iter().flatten().map(|n| n.trim()).collect();
+    for difference in &mut compared.differences {
+        difference.forbids &= !accepted.contains(&difference.name.as_str());
+    }
+    let forbidding: Vec<_> = compared.differences.iter().filter(|d| d.forbids).collect();
+    if !forbidding.is_empty() {
+        let mut text = "these runs are not comparable".to_owned();
+        let mut together: Vec<&str> = Vec::new();
+        for d in &forbidding {
+            text.push_str(&format!(
+                "\n  because: {} differs: {} in `{}`, {} in `{}`",
+                d.name,
+                d.first,
+                names[0],
+                d.this,
+                names.get(d.side).map_or("?", |n| n.as_str())
+            ));
+            if !together.contains(&d.name.as_str()) {
+                together.push(&d.name);
+            }
+        }
+        return Err(Failure::refused(format!(
+            "{text}\n\nhint: if the difference is what you want to compare, say so: --accept {}",
+            together.join(",")
+        )));
+    }
+    let started_at = match &runs[0].run {
+        StoredRun::Record(record) => record.started_at.clone(),
+        StoredRun::Fio(run) => run.time.clone(),
+    };
+    Ok(from_records(head(margin, None, started_at), compared, gates))
+}
+
+/// A record by its file or id, or a run of fio's by its file.
+fn stored(name: &str) -> Result<Named, Failure> {
+    let path = Path::new(name);
+    if path.is_file() {
+        let bytes =
+            std::fs::read(path).map_err(|e| Failure::refused(format!("`{name}` cannot be read\n  because: {e}")))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let is_fio = text.contains("\"fio version\"") && !text.contains("trueio-record");
+        if is_fio {
+            let run = trueio_compare::fio::parse(&text).map_err(|e| {
+                Failure::refused(crate::failure::chain(
+                    &format!("`{name}` is no run of fio's that can be read"),
+                    Some(&e),
+                ))
+            })?;
+            return Ok(Named { name: stem(path), run: StoredRun::Fio(run) });
+        }
+    }
+    let record = history::find(name)?;
+    let name = if path.is_file() { stem(path) } else { name.chars().take(8).collect() };
+    Ok(Named { name, run: StoredRun::Record(Box::new(record)) })
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or_else(|| path.display().to_string(), |s| s.to_string_lossy().into_owned())
+}
+
+// ---- outputs ----------------------------------------------------------------------------------
+
+fn deliver(comparison: &Comparison, matches: &ArgMatches) -> Result<(), Failure> {
+    use std::io::IsTerminal;
+    let json_to_stdout = matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-"));
+    let mut results = Vec::new();
+    if json_to_stdout {
+        results.push(output::print_all(&format!("{}\n", trueio_report::comparison_json(comparison))));
+        let style = output::style(std::io::stderr().is_terminal());
+        eprint!("{}", trueio_report::comparison_terminal(comparison, &style));
+    } else {
+        let style = output::style(std::io::stdout().is_terminal());
+        results.push(output::print_all(&trueio_report::comparison_terminal(comparison, &style)));
+    }
+    for (name, path) in output::files(matches) {
+        let text = match name {
+            "json" => format!("{}\n", trueio_report::comparison_json(comparison)),
+            "html" => trueio_report::comparison_html(comparison),
+            "markdown" => trueio_report::comparison_markdown(comparison),
+            _ => trueio_report::comparison_junit(comparison),
+        };
+        let written = output::write_file(path, &text);
+        if name == "html" && written.is_ok() {
+            eprintln!("page: {}", path.display());
+        }
+        results.push(written);
+    }
+    results.into_iter().collect()
+}

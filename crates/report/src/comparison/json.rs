@@ -1,0 +1,49 @@
+//! A comparison as JSON, and back.
+
+use trueio_model::{COMPARISON_FORMAT, COMPARISON_VERSION, Comparison};
+
+/// Why a text is not a comparison that can be read here.
+#[derive(Debug, thiserror::Error)]
+pub enum ComparisonError {
+    /// It is not JSON.
+    #[error("this is not JSON")]
+    NotJson(#[source] serde_json::Error),
+    /// It is JSON of another kind.
+    #[error("this JSON is not a trueio comparison")]
+    NotAComparison,
+    /// A newer trueio wrote it.
+    #[error("this comparison has version {0}; this program reads up to version {COMPARISON_VERSION}")]
+    Newer(u64),
+    /// Format and version are right, the rest is not.
+    #[error("this comparison is damaged")]
+    Damaged(#[source] serde_json::Error),
+}
+
+/// The comparison as indented JSON, without a line feed at its end.
+pub fn comparison_json(comparison: &Comparison) -> String {
+    crate::json::indented(comparison)
+}
+
+/// Reads a comparison of this or any earlier version. Never panics, whatever the text.
+///
+/// # Errors
+/// [`ComparisonError`] says what it is instead.
+pub fn parse_comparison(text: &str) -> Result<Comparison, ComparisonError> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        #[serde(default)]
+        format: serde_json::Value,
+        #[serde(default)]
+        version: serde_json::Value,
+    }
+    let head: Head = serde_json::from_str(text)
+        .map_err(|e| if e.is_data() { ComparisonError::NotAComparison } else { ComparisonError::NotJson(e) })?;
+    if head.format.as_str() != Some(COMPARISON_FORMAT) {
+        return Err(ComparisonError::NotAComparison);
+    }
+    match head.version.as_u64() {
+        Some(version) if version > u64::from(COMPARISON_VERSION) => Err(ComparisonError::Newer(version)),
+        Some(1..) => serde_json::from_str(text).map_err(ComparisonError::Damaged),
+        _ => Err(ComparisonError::NotAComparison),
+    }
+}

@@ -1,0 +1,102 @@
+//! A comparison as JUnit XML, which CI services show as tests.
+//!
+//! Each gate is a test case: a regression that is shown is a failure, one that cannot be told is skipped with its reason.
+//! Without gates each answer is a test case, so that it can be seen; none of them fails.
+//!
+//! Source: the schema that Jenkins' xunit plugin publishes (`junit-10.xsd`); GitLab and GitHub actions read the same.
+
+use super::words;
+use trueio_model::{Comparison, Conclusion, GateVerdict};
+
+/// The comparison as JUnit XML, ending with a line feed.
+pub fn comparison_junit(comparison: &Comparison) -> String {
+    struct Case {
+        name: String,
+        /// The element inside, its message and its text.
+        inside: Option<(&'static str, String)>,
+        out: String,
+    }
+    let mut cases = Vec::new();
+    for gate in &comparison.gates {
+        let part = if gate.part.is_empty() { String::new() } else { format!("{}: ", gate.part) };
+        cases.push(Case {
+            name: format!("{part}{}: {}", words::letter(gate.side), gate.condition),
+            inside: match gate.verdict {
+                GateVerdict::Shown => Some(("failure", gate.sentence.clone())),
+                GateVerdict::CannotTell => Some(("skipped", format!("cannot tell: {}", gate.sentence))),
+                GateVerdict::Absent => None,
+            },
+            out: gate.sentence.clone(),
+        });
+    }
+    if comparison.gates.is_empty() {
+        for part in &comparison.parts {
+            for answer in &part.answers {
+                let told = words::conclusion(answer, comparison.margin);
+                let of = if part.name.is_empty() { String::new() } else { format!("{}: ", part.name) };
+                cases.push(Case {
+                    name: format!("{of}{} {}", words::letter(answer.side), words::metric_title(answer.metric)),
+                    inside: (answer.conclusion == Conclusion::CannotTell)
+                        .then(|| ("skipped", answer.reason.clone().unwrap_or_else(|| told.clone()))),
+                    out: match &answer.ratio {
+                        Some(r) => {
+                            format!(
+                                "{told}: {}, between {} and {}",
+                                words::change(r.estimate),
+                                words::change(r.low),
+                                words::change(r.high)
+                            )
+                        }
+                        None => told,
+                    },
+                });
+            }
+        }
+    }
+    // A comparison that did not run to its end is an error of its own: no gate hides it.
+    let error = match &comparison.outcome {
+        trueio_model::Outcome::Failed { reason } => Some(reason.clone()),
+        _ => None,
+    };
+    let count = |element: &str| cases.iter().filter(|c| c.inside.as_ref().is_some_and(|i| i.0 == element)).count();
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    out.push_str(&format!(
+        "<testsuites>\n<testsuite name=\"trueio compare\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" timestamp=\"{}\">\n",
+        cases.len() + usize::from(error.is_some()),
+        count("failure"),
+        u8::from(error.is_some()),
+        count("skipped"),
+        escaped(comparison.started_at.trim_end_matches('Z')),
+    ));
+    for case in &cases {
+        out.push_str(&format!("<testcase classname=\"trueio.compare\" name=\"{}\">\n", escaped(&case.name)));
+        if let Some((element, message)) = &case.inside {
+            out.push_str(&format!("<{element} message=\"{}\"/>\n", escaped(message)));
+        }
+        out.push_str(&format!("<system-out>{}</system-out>\n</testcase>\n", escaped(&case.out)));
+    }
+    if let Some(reason) = error {
+        let message = escaped(&reason);
+        out.push_str(&format!(
+            "<testcase classname=\"trueio.compare\" name=\"the comparison\">\n<error message=\"{message}\"/>\n</testcase>\n"
+        ));
+    }
+    out.push_str("</testsuite>\n</testsuites>\n");
+    out
+}
+
+/// Text for an attribute or an element. Characters that XML 1.0 does not know are replaced.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in crate::text::clean(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            other => out.push(other),
+        }
+    }
+    out
+}

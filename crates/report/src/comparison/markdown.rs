@@ -1,0 +1,94 @@
+//! A comparison as Markdown, for the summary of a pull request.
+
+use super::words;
+use trueio_model::{Comparison, GateVerdict};
+
+/// The comparison as Markdown (GitHub's tables), ending with a line feed.
+pub fn comparison_markdown(comparison: &Comparison) -> String {
+    let mut out = String::from("## trueio compare\n\n");
+    for gate in &comparison.gates {
+        let mark = match gate.verdict {
+            GateVerdict::Shown => "❌",
+            GateVerdict::Absent => "✅",
+            GateVerdict::CannotTell => "❔",
+        };
+        let part = if gate.part.is_empty() { String::new() } else { format!("{}: ", gate.part) };
+        let text = format!("{part}{}: {}", gate.condition, gate.sentence);
+        out.push_str(&format!("- {mark} {}: {}\n", words::gate_word(gate.verdict), escaped(&text)));
+    }
+    if !comparison.gates.is_empty() {
+        out.push('\n');
+    }
+    for part in &comparison.parts {
+        if !part.name.is_empty() {
+            out.push_str(&format!("### {}\n\n", escaped(&part.name)));
+        }
+        for (index, side) in part.sides.iter().enumerate() {
+            let verdict = format!("{} {}", side.verdict, side.level);
+            let detail = if side.detail.is_empty() { String::new() } else { format!(", {}", side.detail) };
+            out.push_str(&format!(
+                "- **{}** {}: {verdict}\n",
+                words::letter(index),
+                escaped(&format!("{}{detail}", side.name))
+            ));
+        }
+        for side in 1..part.sides.len() {
+            out.push_str(&format!("\n{}\n\n", escaped(&words::headline(comparison, part, side))));
+            let letter = words::letter(side);
+            out.push_str(&format!("| | A | {letter} | {letter} to A | between | |\n|---|--:|--:|--:|---|---|\n"));
+            for answer in part.answers.iter().filter(|a| a.side == side) {
+                let (ratio, interval) = match &answer.ratio {
+                    Some(r) => {
+                        (words::change(r.estimate), format!("{} and {}", words::change(r.low), words::change(r.high)))
+                    }
+                    None => ("–".to_owned(), "–".to_owned()),
+                };
+                let figure = |index: usize| {
+                    part.sides.get(index).map_or_else(String::new, |side| words::figure_of(side, answer.metric))
+                };
+                out.push_str(&format!(
+                    "| {} | {} | {} | {ratio} | {interval} | {} |\n",
+                    words::metric_title(answer.metric),
+                    figure(0),
+                    figure(side),
+                    words::conclusion(answer, comparison.margin),
+                ));
+            }
+        }
+        out.push('\n');
+        for reason in words::reasons(part) {
+            out.push_str(&format!("- {}\n", escaped(&reason)));
+        }
+        for (side, reasons) in words::objections(part) {
+            out.push_str(&format!("- {}\n", escaped(&side)));
+            for reason in reasons {
+                out.push_str(&format!("  - {}\n", escaped(&reason)));
+            }
+        }
+    }
+    for text in words::differences(comparison).iter().chain(&comparison.notes) {
+        out.push_str(&format!("- {}\n", escaped(text)));
+    }
+    if let Some(sentence) = crate::words::outcome_sentence(&comparison.outcome) {
+        out.push_str(&format!("\n**{}**\n", escaped(&sentence)));
+    }
+    out.push_str(&format!("\n{} {}\n", escaped(&words::method(comparison)), words::meaning(comparison)));
+    out
+}
+
+/// Text that Markdown does not read as markup, on one line.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in crate::text::clean(text).chars() {
+        match c {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' => out.extend(['\\', c]),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            // A name with an at-sign would call somebody.
+            '@' => out.push_str("&#64;"),
+            other => out.push(other),
+        }
+    }
+    out
+}

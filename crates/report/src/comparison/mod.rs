@@ -1,0 +1,18 @@
+//! A comparison in every output: terminal, JSON, HTML, Markdown, JUnit XML.
+//!
+//! All of them are pure functions of a [`trueio_model::Comparison`] and say the same sentences (`words`). A ratio never
+//! stands without its interval, and a contradicted side has no ratio.
+
+mod html;
+mod json;
+mod junit;
+mod markdown;
+mod plots;
+mod terminal;
+mod words;
+
+pub use html::comparison_html;
+pub use json::{ComparisonError, comparison_json, parse_comparison};
+pub use junit::comparison_junit;
+pub use markdown::comparison_markdown;
+pub use terminal::{comparison_progress, comparison_terminal};

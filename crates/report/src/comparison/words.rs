@@ -1,0 +1,247 @@
+//! What a comparison says, in words.
+
+use crate::text::{counted, figure};
+use trueio_model::{Answer, Comparison, Conclusion, GateVerdict, Method, Metric, Part, Side, units};
+
+/// `A`, `B`, … `Z`, then `side 27`.
+pub(super) fn letter(side: usize) -> String {
+    match u8::try_from(side) {
+        Ok(n @ 0..26) => char::from(b'A' + n).to_string(),
+        _ => format!("side {}", side + 1),
+    }
+}
+
+/// A metric's name in tables.
+pub(super) fn metric_title(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Bandwidth => "bandwidth",
+        Metric::Iops => "IOPS",
+        Metric::P50 => "latency p50",
+        Metric::P99 => "latency p99",
+        Metric::P999 => "latency p99.9",
+        Metric::CpuPerIo => "CPU per I/O",
+    }
+}
+
+/// A metric's value with its unit.
+pub(super) fn value(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::Bandwidth => units::format_bandwidth(value),
+        Metric::Iops => format!("{} 1/s", figure(value)),
+        _ if value < 1000.0 => format!("{} ns", figure(value)),
+        _ => units::format_duration_ns(value.round().min(u64::MAX as f64) as u64),
+    }
+}
+
+/// What a side's value of a metric is; `–` without one.
+pub(super) fn figure_of(side: &Side, metric: Metric) -> String {
+    side.figures.iter().find(|f| f.metric == metric).map_or_else(|| "–".to_owned(), |f| value(metric, f.value))
+}
+
+/// A ratio as a change: `+5.2 %`, `−3.1 %`, `×4.0` from a doubling on.
+pub(super) fn change(ratio: f64) -> String {
+    if !(ratio.is_finite() && ratio > 0.0) {
+        return "–".to_owned();
+    }
+    if ratio >= 2.0 {
+        return format!("×{}", figure(ratio));
+    }
+    let percent = (ratio - 1.0) * 100.0;
+    let text = if percent.abs() >= 9.95 { format!("{:.0}", percent.abs()) } else { format!("{:.1}", percent.abs()) };
+    let sign = if text.chars().all(|c| c == '0' || c == '.') {
+        "±"
+    } else if percent < 0.0 {
+        "−"
+    } else {
+        "+"
+    };
+    format!("{sign}{text} %")
+}
+
+/// A share in percent without needless digits.
+pub(super) fn percent(share: f64) -> String {
+    let text = format!("{:.1}", share * 100.0);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A conclusion in words.
+pub(super) fn conclusion(answer: &Answer, margin: f64) -> String {
+    let (better, worse) = match answer.metric {
+        Metric::CpuPerIo => ("less CPU", "more CPU"),
+        _ => ("faster", "slower"),
+    };
+    let margin = percent(margin);
+    match answer.conclusion {
+        Conclusion::Better => format!("{better} by more than {margin}"),
+        Conclusion::BetterSizeUnclear => format!("{better}, size unclear"),
+        Conclusion::Worse => format!("{worse} by more than {margin}"),
+        Conclusion::WorseSizeUnclear => format!("{worse}, size unclear"),
+        Conclusion::Same => format!("no difference larger than {margin}"),
+        Conclusion::CannotTell => "cannot tell yet".to_owned(),
+    }
+}
+
+/// What would help, in words; empty if there is nothing to say.
+pub(super) fn needs(answer: &Answer) -> String {
+    let Some(needs) = answer.needs.filter(|n| n.pair_count > 0) else { return String::new() };
+    let pairs = counted(needs.pair_count, "more pair");
+    if needs.time_ns == 0 {
+        return format!("about {pairs} would tell");
+    }
+    format!("about {pairs} ({}) would tell", units::format_duration_ns(needs.time_ns))
+}
+
+/// The sentence of one side: what it is to the first, by the metrics that say so.
+pub(super) fn headline(comparison: &Comparison, part: &Part, side: usize) -> String {
+    let of = |metric: Metric| part.answers.iter().find(|a| a.side == side && a.metric == metric);
+    let names =
+        |index: usize| part.sides.get(index).map_or_else(String::new, |s| format!("{} ({})", letter(index), s.name));
+    let (this, first) = (names(side), names(0));
+    let is_past = comparison.method == Method::Records;
+    let verb = if is_past { "was" } else { "is" };
+    let told = |answer: &Answer| {
+        let ratio = answer.ratio.as_ref()?;
+        Some(format!(
+            "{} {}, between {} and {}",
+            metric_title(answer.metric),
+            change(ratio.estimate),
+            change(ratio.low),
+            change(ratio.high)
+        ))
+    };
+    let rate = of(Metric::Iops).filter(|a| a.ratio.is_some()).or_else(|| of(Metric::Bandwidth));
+    let Some(answer) = rate else { return format!("{this} cannot be compared with {first}.") };
+    match (answer.conclusion, told(answer)) {
+        (Conclusion::CannotTell, Some(told)) => {
+            format!("Whether {this} {verb} faster than {first} cannot be told yet: {told}.")
+        }
+        (Conclusion::CannotTell, None) => {
+            let reason = answer.reason.clone().unwrap_or_else(|| "there is no interval".to_owned());
+            format!("Whether {this} {verb} faster than {first} cannot be told: {reason}.")
+        }
+        (Conclusion::Same, Some(told)) => {
+            format!(
+                "Between {this} and {first} there {verb} no difference larger than {}: {told}.",
+                percent(comparison.margin)
+            )
+        }
+        (_, Some(told)) => {
+            let word = if answer.conclusion == Conclusion::Better || answer.conclusion == Conclusion::BetterSizeUnclear
+            {
+                "faster"
+            } else {
+                "slower"
+            };
+            format!("{this} {verb} {word} than {first}: {told}.")
+        }
+        (_, None) => format!("{this} cannot be compared with {first}."),
+    }
+}
+
+/// How the figures were come by, in one sentence.
+pub(super) fn method(comparison: &Comparison) -> String {
+    match &comparison.method {
+        Method::Records => "Records of earlier runs; intervals from blocks of each run's series.".to_owned(),
+        Method::Interleaved { seed, slice_ns, head_ns, round_count, round_max, look_count, look_max } => format!(
+            "{} of at most {round_max}, in each one slice of {} a side in random order, {} before it discarded; {look_count} of {} taken; seed {seed}.",
+            counted(u64::from(*round_count), "round"),
+            units::format_duration_ns(*slice_ns),
+            units::format_duration_ns(*head_ns),
+            counted(u64::from(*look_max), "look"),
+        ),
+    }
+}
+
+/// What the intervals mean.
+pub(super) fn meaning(comparison: &Comparison) -> String {
+    format!(
+        "A winner is named wrongly in at most {} of comparisons, for each metric, whatever the number of sides and looks. Each interval holds the true ratio at least as often.",
+        percent(comparison.alpha)
+    )
+}
+
+/// The reasons of answers that cannot be told, each once with the metrics it concerns.
+pub(super) fn reasons(part: &Part) -> Vec<String> {
+    let mut found: Vec<(usize, String, Vec<&'static str>)> = Vec::new();
+    for answer in part.answers.iter().filter(|a| a.conclusion == Conclusion::CannotTell) {
+        let mut text = answer.reason.clone().unwrap_or_default();
+        let needs = needs(answer);
+        if !needs.is_empty() {
+            text = if text.is_empty() { needs } else { format!("{text}; {needs}") };
+        }
+        let title = metric_title(answer.metric);
+        match found.iter_mut().find(|f| f.0 == answer.side && f.1 == text) {
+            Some(known) => known.2.push(title),
+            None => found.push((answer.side, text, vec![title])),
+        }
+    }
+    found
+        .into_iter()
+        .filter(|f| !f.1.is_empty())
+        .map(|(side, text, metrics)| format!("{}, {}: {text}", letter(side), metrics.join(", ")))
+        .collect()
+}
+
+/// What each side's evidence objects to.
+pub(super) fn objections(part: &Part) -> Vec<(String, Vec<String>)> {
+    part.sides
+        .iter()
+        .enumerate()
+        .filter(|(_, side)| !side.reasons.is_empty())
+        .map(|(index, side)| {
+            (format!("{} ({}) {} {}", letter(index), side.name, side.verdict, side.level), side.reasons.clone())
+        })
+        .collect()
+}
+
+/// What differs between the sides' circumstances.
+pub(super) fn differences(comparison: &Comparison) -> Vec<String> {
+    let line =
+        |d: &trueio_model::Circumstance| format!("{}: {} in A, {} in {}", d.name, d.first, d.this, letter(d.side));
+    comparison.differences.iter().map(line).collect()
+}
+
+/// What equals differ by here, in words.
+pub(super) fn noise(part: &Part) -> Option<String> {
+    let mut told: Vec<String> = Vec::new();
+    for metric in Metric::ALL {
+        let floor = part.answers.iter().find(|a| a.metric == metric).and_then(|a| a.noise_floor);
+        told.extend(floor.filter(|f| *f > 0.0).map(|floor| format!("{} {}", metric_title(metric), percent(floor))));
+    }
+    (!told.is_empty())
+        .then(|| format!("A compared with itself, in as many rounds, differs by up to: {}.", told.join(", ")))
+}
+
+/// A gate's verdict in words.
+pub(super) fn gate_word(verdict: GateVerdict) -> &'static str {
+    match verdict {
+        GateVerdict::Shown => "FAILED",
+        GateVerdict::Absent => "passed",
+        GateVerdict::CannotTell => "cannot tell",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_has_a_sign_and_a_doubling_is_a_factor() {
+        let cases = [
+            (1.0523, "+5.2 %"),
+            (0.9, "−10 %"),
+            (0.9999, "±0.0 %"),
+            (1.5, "+50 %"),
+            (2.0, "×2.00"),
+            (41.3, "×41.3"),
+            (0.0, "–"),
+            (f64::NAN, "–"),
+            (f64::INFINITY, "–"),
+        ];
+        for (ratio, text) in cases {
+            assert_eq!(change(ratio), text);
+        }
+        assert_eq!((letter(1), letter(30)), ("B".to_owned(), "side 31".to_owned()));
+        assert_eq!(percent(0.05), "5 %");
+    }
+}
