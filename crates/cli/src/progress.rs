@@ -11,6 +11,8 @@ use trueio_run::{Observer, Tick};
 pub(crate) struct Line {
     bar: ProgressBar,
     phase: String,
+    /// Whether the disks are watched idle before a phase.
+    has_idle: bool,
 }
 
 impl Line {
@@ -21,7 +23,12 @@ impl Line {
             bar.set_draw_target(ProgressDrawTarget::stderr());
             bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a constant template"));
         }
-        Self { bar, phase: String::new() }
+        Self { bar, phase: String::new(), has_idle: true }
+    }
+
+    /// The same for runs that collect no evidence: nobody watches an idle disk then.
+    pub(crate) fn without_idle(self, is_without: bool) -> Self {
+        Self { has_idle: !is_without, ..self }
     }
 
     /// Shows a line of its own making.
@@ -44,7 +51,8 @@ impl Observer for Line {
 
     fn phase_begins(&mut self, index: usize, count: usize, name: &str) {
         self.phase = format!("{}/{count} {name}", index + 1);
-        self.bar.set_message(format!("{}: looking at the idle disk", self.phase));
+        let doing = if self.has_idle { "looking at the idle disk" } else { "beginning" };
+        self.bar.set_message(format!("{}: {doing}", self.phase));
     }
 
     fn settled(&mut self, _state: &SteadyState) {

@@ -44,7 +44,7 @@ pub(crate) fn execute(
     let accepted = matches.get_many::<String>("accept").into_iter().flatten();
     let plan = Plan { accepted_checks: accepted.cloned().collect(), ..plan };
     let request = Request { kind: kind.to_owned(), command: arguments::as_typed(), spec, plan, has_evidence };
-    let mut line = progress::Line::new();
+    let mut line = progress::Line::new().without_idle(!has_evidence);
     let record = trueio_run::run(request, watch_signals(), &mut line);
     line.clear();
     output::deliver(&record, matches, true)

@@ -49,6 +49,16 @@ fn on_a_narrow_terminal_the_progress_stays_one_line() {
 }
 
 #[test]
+fn nobody_looks_at_an_idle_disk_unless_there_is_evidence() {
+    let sandbox = Sandbox::new();
+    let with_evidence: Vec<&str> = JOB.iter().copied().filter(|flag| *flag != "--no-evidence").collect();
+    for (job, is_looking) in [(JOB, false), (&with_evidence, true)] {
+        let (text, code) = on_terminal(sandbox.command(job), 120);
+        assert_eq!((code, text.contains("looking at the idle disk")), (Some(0), is_looking), "{text}");
+    }
+}
+
+#[test]
 fn a_pipe_gets_no_progress_and_no_colour() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run(JOB);

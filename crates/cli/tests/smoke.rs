@@ -132,3 +132,22 @@ fn malformed_requests_exit_with_2_and_answers_with_0() {
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{request:?}\n{ran:?}");
     }
 }
+
+#[test]
+fn an_error_of_the_simulated_disk_is_not_blamed_on_the_kernel() {
+    let sandbox = Sandbox::new();
+    let (ran, record) = sandbox.record(&[
+        "run",
+        "--ioengine",
+        "simulated",
+        "--simulated",
+        "service=1ms,channels=1,fail=2",
+        "--number_ios",
+        "5",
+        "--no-history",
+    ]);
+    ran.assert_code(1);
+    let failure = &only_job(&record).failures[0];
+    assert!(failure.explanation.contains("the simulated disk was told to fail this I/O"), "{failure:?}");
+    assert!(!ran.out.contains("dmesg"), "{ran:?}");
+}

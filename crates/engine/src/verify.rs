@@ -57,6 +57,14 @@ fn digest(block: &[u8], kind: Checksum) -> u64 {
     }
 }
 
+/// What job files call it.
+fn name_of(checksum: Checksum) -> &'static str {
+    match checksum {
+        Checksum::Crc32c => "crc32c",
+        Checksum::Xxhash => "xxhash",
+    }
+}
+
 /// The checksum's number in the header.
 fn kind_number(checksum: Checksum) -> u32 {
     match checksum {
@@ -125,7 +133,7 @@ impl BlockHeader {
         let kind = word(block, 36) as u32;
         if kind != kind_number(self.checksum) {
             return Err((
-                format!("a checksum of kind {} ({:?})", kind_number(self.checksum), self.checksum),
+                format!("a checksum of kind {} ({})", kind_number(self.checksum), name_of(self.checksum)),
                 format!("kind {kind}: the block was written with another `verify`"),
             ));
         }
@@ -177,7 +185,11 @@ mod tests {
             assert!(header.compare(&block[..512]).is_err());
             let other = if kind == Checksum::Crc32c { Checksum::Xxhash } else { Checksum::Crc32c };
             let foreign = BlockHeader { checksum: other, ..header };
-            assert!(foreign.compare(&block).unwrap_err().1.contains("another `verify`"));
+            let (expected, found) = foreign.compare(&block).unwrap_err();
+            assert!(
+                expected.ends_with(&format!("({})", name_of(other))) && found.contains("another `verify`"),
+                "{expected}"
+            );
         }
     }
 }

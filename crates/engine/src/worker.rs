@@ -1294,6 +1294,8 @@ fn explain(request: &Request, errno: i32, returned: u64, address: u64, target: O
             .map(|m| m.to_string())
         }),
         libc::ENOSPC => Some("the filesystem or device is full; make room or ask for a smaller size".to_owned()),
+        // No file: the simulated disk, which fails what it was told to.
+        libc::EIO if target.is_none() => Some("the simulated disk was told to fail this I/O".to_owned()),
         libc::EIO => Some("the device or its driver reported an error; the kernel log (dmesg) says more".to_owned()),
         libc::EOPNOTSUPP => Some("the filesystem or device does not offer this operation or flag".to_owned()),
         libc::ENXIO | libc::ENODEV => Some("the device is gone".to_owned()),

@@ -73,6 +73,15 @@ fn one_failed_call_contradicts_and_is_explained() {
 }
 
 #[test]
+fn many_failed_calls_are_counted_with_thousands_separated() {
+    let mut phase = Phase::honest_writes();
+    phase.records[0].ops[0].error_count = 4096;
+    phase.records[0].ops[0].io_count = 0;
+    phase.records[0].failures = vec![failure(libc::EINVAL)];
+    phase.judge().assert("call_results", Contradicted, "4,096 of 4,096 I/Os failed or were short.");
+}
+
+#[test]
 fn a_short_transfer_is_a_failure_and_an_explanation_that_is_there_is_used() {
     let mut phase = Phase::honest_reads();
     phase.records[0].ops[0].short_count = 1;

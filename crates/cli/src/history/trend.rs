@@ -208,9 +208,8 @@ fn context_of(record: &RunRecord) -> Context {
     let filesystems: Vec<String> = filesystem.map(|f| format!("{} ({})", f.kind, f.options)).collect();
     let disks = record.targets.iter().flat_map(|t| &t.disks);
     let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "not known".to_owned());
-    let of_disks = |of: &dyn Fn(&trueio_model::DiskFacts) -> String| {
-        disks.clone().map(|disk| of(disk)).collect::<Vec<_>>().join(", ")
-    };
+    let of_disks =
+        |of: &dyn Fn(&trueio_model::DiskFacts) -> String| disks.clone().map(of).collect::<Vec<_>>().join(", ");
     vec![
         ("system", record.environment.system.clone()),
         ("trueio", format!("{} ({} build)", record.tool.version, record.tool.build)),
@@ -296,7 +295,7 @@ impl Trend<'_> {
         let count = followed.values.len();
         let show = |value: f64| followed.metric.show(value);
         let values = || followed.values.iter().map(|(_, value)| *value);
-        let Some(last) = values().last() else {
+        let Some(last) = values().next_back() else {
             return vec![format!("{name}: no run has it")];
         };
         let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));

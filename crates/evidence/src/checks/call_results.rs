@@ -36,7 +36,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             Some(failure) => failure.explanation.clone(),
             None => String::new(),
         };
-        let lead = format!("{} of {} I/Os failed or were short.", errors + shorts, good + errors);
+        let (bad, all) = (format_count(errors + shorts), format_count(good + errors));
+        let lead = format!("{bad} of {all} I/Os failed or were short.");
         return report(CheckOutcome::Contradicted, format!("{lead} {why}").trim_end().to_owned());
     }
     if differing > 0 {
