@@ -95,7 +95,7 @@ fn as_root_every_lie_is_staged_and_caught_and_nothing_is_left_behind() {
     let not_staged: Vec<&Value> =
         document["rows"].as_array().expect("rows").iter().filter(|row| row["ending"] == "not_staged").collect();
     assert!(not_staged.is_empty(), "{not_staged:#?}");
-    assert_eq!((count(&document, "staged"), count(&document, "caught")), (16, 16));
+    assert_eq!((count(&document, "staged"), count(&document, "caught")), (18, 18));
     assert!(count(&document, "honest") >= 9);
     assert_left(sandbox.root(), &before);
     assert_eq!(sandbox.run(&["history"]).out, "", "staged lies are no measurements to be kept");

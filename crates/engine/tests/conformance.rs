@@ -55,8 +55,13 @@ impl Way {
         job.plan.uring.registered_buffers = self.is_registered;
         job.plan.uring.registered_files = self.is_registered;
         if self.kind == EngineKind::Simulated {
-            job.plan.simulated =
-                Some(SimulatedDevice { service_ns: 10_000, channels: 2, stalls: Vec::new(), failing_ios: Vec::new() });
+            job.plan.simulated = Some(SimulatedDevice {
+                service_ns: 10_000,
+                channels: 2,
+                stalls: Vec::new(),
+                slowdowns: Vec::new(),
+                failing_ios: Vec::new(),
+            });
         }
         job
     }

@@ -742,8 +742,8 @@ pub const TABLE: &[OptionRow] = &[
         default: DefaultValue::Text("service=100us,channels=1"),
         summary: "The modelled disk of the `simulated` engine",
         detail: "`service`: time of one I/O. `channels`: how many are served at once. `stall=BEGIN+LENGTH`: a span of \
-                 virtual time in which nothing is served. `fail=N`: the I/O that fails, from 0. The last two may \
-                 be repeated.",
+                 virtual time in which nothing is served. `slow=BEGIN*FACTOR`: from then on an I/O takes FACTOR times \
+                 as long. `fail=N`: the I/O that fails, from 0. The last three may be repeated.",
         section: Section::Engine,
         ..BASE
     },

@@ -474,6 +474,10 @@ pub struct SimulatedDevice {
     pub channels: u32,
     /// Spans in which nothing is served: (begin, length), nanoseconds of virtual time.
     pub stalls: Vec<(u64, u64)>,
+    /// From these moments of virtual time on, an I/O takes so many times the service time: (begin in
+    /// nanoseconds, factor), in order of time. A write cache that is full, a drive that throttles.
+    #[serde(default)]
+    pub slowdowns: Vec<(u64, f64)>,
     /// The I/Os (counted from 0) that fail with EIO.
     pub failing_ios: Vec<u64>,
 }

@@ -139,13 +139,14 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 /// Lies that need a disk with direct I/O and no permission.
-const DISK_LIES: &[&str] = &[MISALIGNED, SPARSE, UNWRITTEN, CUT, CACHED, DEPTH, PACE, FEW, ZEROS];
+const DISK_LIES: &[&str] = &[MISALIGNED, SPARSE, UNWRITTEN, BLANK, CUT, CACHED, DEPTH, PACE, FALLS, FEW, ZEROS];
 /// Lies that need filesystems of our own, which only root can mount.
 const SCRATCH_LIES: &[&str] = &[UNFLUSHED, NEIGHBOUR, JOURNAL, NO_BARRIER, BTRFS, MEMORY_LOOP];
 
 const MISALIGNED: &str = misaligned::NAME;
 const SPARSE: &str = "a sparse file, read with direct I/O";
 const UNWRITTEN: &str = "space that was reserved and never written, read with direct I/O";
+const BLANK: &str = "blocks that hold only zeros, as on a disk that was never written";
 const CUT: &str = "the file is shorter than the job: reads beyond its end return nothing";
 const CACHED: &str = "the file was cached before: buffered reads";
 const DEPTH: &str = "a queue of 32 that is never that deep: buffered reads through io_uring";
@@ -158,6 +159,7 @@ const JOURNAL: &str = "ext4 with data=journal takes O_DIRECT and buffers";
 const NO_BARRIER: &str = "fdatasync that never becomes a flush: ext4 mounted with nobarrier";
 const BTRFS: &str = "btrfs takes O_DIRECT and buffers the writes";
 const MEMORY_LOOP: &str = "the disk is a loop device on tmpfs";
+const FALLS: &str = "a write cache that is full after 1.5 s (a modelled disk)";
 const TMPFS: &str = "tmpfs takes O_DIRECT, and there is no disk";
 
 /// The rows, and what it takes to make them.
@@ -267,6 +269,7 @@ impl Theatre {
         let direct_reads: &[&[(&str, &str)]] = &[SHORT, &[READS, REQUIRE]];
         self.lie(SPARSE, ("sparse", at), direct_reads, Some(stage::punch), &["holes"])?;
         self.lie(UNWRITTEN, ("unwritten", at), direct_reads, Some(stage::unwrite), &["holes"])?;
+        self.lie(BLANK, ("blank", at), direct_reads, Some(stage::blank), &["zero_blocks"])?;
         self.lie(
             CUT,
             ("cut", at),
@@ -289,6 +292,7 @@ impl Theatre {
         let name = "a queue of 8 that is kept: direct reads through io_uring";
         self.honest(name, ("queue", at), &[SHORT, &eight], &["achieved_depth"])?;
         self.pace(at)?;
+        self.falls(at)?;
         self.few(at)?;
         self.lie(ZEROS, ("zeros", at), &[SHORT, &[WRITES, PREFER, ("zero_buffers", "true")]], None, &["content"])
     }
@@ -304,6 +308,17 @@ impl Theatre {
         self.job(false, PACE, ("pace", at), &[SHORT, &rate], None, row)?;
         let rate = [READS, REQUIRE, ("rate_iops", "50")];
         self.honest("a rate that the disk keeps", ("kept", at), &[SHORT, &rate], &["pace"])
+    }
+
+    /// In virtual time, on no disk: the rate falls to a quarter and stays there.
+    fn falls(&mut self, at: &Path) -> Result<(), Failure> {
+        let model =
+            |simulated| [("ioengine", "simulated"), ("simulated", simulated), ("bs", "4k"), ("size", "1g"), READS];
+        let long = [("runtime", "4s"), ("time_based", "true")];
+        let full = "service=100us,channels=4,slow=1500ms*4";
+        self.lie(FALLS, ("falls", at), &[&model(full), &long], None, &["steadiness"])?;
+        let even = "service=100us,channels=4";
+        self.honest("the same disk without an end of its cache", ("even", at), &[&model(even), &long], &["steadiness"])
     }
 
     /// No check: a percentile that the sample cannot support is not given.

@@ -5,6 +5,7 @@ use super::rows::Said;
 use crate::machine::Live;
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use trueio_job::Machine;
@@ -119,6 +120,21 @@ pub(super) fn unwrite(file: &File) -> std::io::Result<()> {
     punch(file)?;
     allocate(file.as_raw_fd(), 0, length)?;
     file.sync_all()
+}
+
+/// Writes zeros over everything: what a disk that was never written, or was trimmed, holds.
+pub(super) fn blank(file: &File) -> std::io::Result<()> {
+    let zeros = vec![0u8; 1 << 20];
+    let mut offset = 0;
+    let length = file.metadata()?.len();
+    while offset < length {
+        let part = zeros.len().min((length - offset) as usize);
+        file.write_all_at(&zeros[..part], offset)?;
+        offset += part as u64;
+    }
+    file.sync_all()?;
+    // What was written must not be read from memory afterwards.
+    Ok(rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?)
 }
 
 /// Reads the whole file, so that it is cached.

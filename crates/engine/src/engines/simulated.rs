@@ -1,7 +1,7 @@
 //! `simulated`: a modelled disk in virtual time.
 //!
 //! `channels` I/Os are served at the same time, each in `service_ns`; nothing is served during a
-//! stall, and named I/Os fail. There is no real I/O and no real time, so that pacing, ramps,
+//! stall, I/Os take longer from named moments on, and named I/Os fail. There is no real I/O and no real time, so that pacing, ramps,
 //! deadlines and interrupts can be tested to the nanosecond, in milliseconds.
 
 use super::{Completion, Engine, EngineError, EngineSetup};
@@ -37,10 +37,16 @@ impl SimulatedEngine {
         }
     }
 
+    /// The service time of an I/O that begins at `begin`.
+    fn service_ns(&self, begin: u64) -> u64 {
+        let factor = self.device.slowdowns.iter().rev().find(|slowdown| slowdown.0 <= begin).map_or(1.0, |slow| slow.1);
+        (self.device.service_ns as f64 * factor) as u64
+    }
+
     /// When an I/O that begins at `begin` is done: service time does not pass during a stall.
     fn served(&self, begin: u64) -> u64 {
         let mut now = begin;
-        let mut left = self.device.service_ns;
+        let mut left = self.service_ns(begin);
         for &(stall, length) in &self.device.stalls {
             if now < stall {
                 let before = stall - now;

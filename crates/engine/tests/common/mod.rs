@@ -107,8 +107,13 @@ impl Job {
     /// A job on a modelled disk.
     pub fn simulated(service_ns: u64, channels: u32) -> Self {
         let mut job = Self::new(EngineKind::Simulated);
-        job.plan.simulated =
-            Some(SimulatedDevice { service_ns, channels, stalls: Vec::new(), failing_ios: Vec::new() });
+        job.plan.simulated = Some(SimulatedDevice {
+            service_ns,
+            channels,
+            stalls: Vec::new(),
+            slowdowns: Vec::new(),
+            failing_ios: Vec::new(),
+        });
         job
     }
 
