@@ -96,6 +96,12 @@ fn a_file_that_this_user_may_not_use_is_refused() {
     allow(&path, 0o644).expect("a mode");
     let write = ["run", "--filename", "data", "--rw", "write", "--overwrite_existing", "data"];
     run(&write).assert_refused(&["may not read and write `data`"]);
+    // That other people's mounts cannot be seen is no news about a file.
+    allow(&path, 0o666).expect("a mode");
+    let ran = run(&write);
+    ran.assert_code(0);
+    assert!(!ran.out.contains("could not be seen"), "{ran:?}");
+    allow(&path, 0o644).expect("a mode");
     run(&["run", "--filename", "data", "--rw", "read"]).assert_code(0);
 }
 

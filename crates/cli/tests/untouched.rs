@@ -22,7 +22,10 @@ const WATCHED: &str = "open,openat,openat2,creat,mknod,mknodat,mkdir,mkdirat,unl
                        sync,syncfs,fsync,fdatasync,sync_file_range,msync";
 
 /// Questions that change nothing.
-const HARMLESS_IOCTLS: [&str; 9] = [
+const HARMLESS_IOCTLS: [&str; 11] = [
+    "FS_IOC_GETFSUUID",
+    // The same in the words of an older strace.
+    "_IOC(_IOC_READ, 0x15, 0, 0x11)",
     "TCGETS",
     "TIOCGWINSZ",
     "BLKGETSIZE64",
@@ -61,8 +64,8 @@ fn is_change(line: &str) -> bool {
         }
         "write" | "writev" => !arguments.starts_with("1,") && !arguments.starts_with("2,"),
         "ioctl" => {
-            let request = arguments.split(',').nth(1).unwrap_or_default().trim();
-            !HARMLESS_IOCTLS.contains(&request)
+            let request = arguments.split_once(", ").map_or("", |(_, rest)| rest);
+            !HARMLESS_IOCTLS.iter().any(|harmless| request.starts_with(harmless))
         }
         _ => true,
     }

@@ -115,9 +115,12 @@ pub fn who_uses_file(system: &System, path: &Path) -> Result<Holders, DeviceErro
     family.add_loops_on(is_it, &file, None);
     let Family { names, mut found, .. } = family;
     let mut holders = Holders::default();
-    mounted(system, &names, &mut found, &mut holders.unseen);
-    members(system, &names, &mut found);
-    swap(system, &names, &mut found, &mut holders.unseen);
+    // Without a loop device on it there is nothing that could be mounted, and nothing left unseen.
+    if !names.is_empty() {
+        mounted(system, &names, &mut found, &mut holders.unseen);
+        members(system, &names, &mut found);
+        swap(system, &names, &mut found, &mut holders.unseen);
+    }
     for line in system.read("/proc/swaps").unwrap_or_default().lines().skip(1) {
         if is_it(&mounts::unescape(line.split_whitespace().next().unwrap_or_default())) {
             found.push(Holder { device: file.clone(), kind: HolderKind::Swap, source: "/proc/swaps".to_owned() });
