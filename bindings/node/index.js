@@ -57,8 +57,12 @@ exports.setF_NOCACHE = switching(process.platform === 'darwin', 'only supported 
 exports.setFlock = switching(process.platform !== 'win32', 'not supported on windows', native.setFlock);
 exports.setFSCTL_LOCK_VOLUME = switching(process.platform === 'win32', 'only supported on windows', native.setVolumeLock);
 
-// Not among the enumerable names, so that those stay upstream's.
-Object.defineProperty(exports, 'promises', { configurable: true, get: () => require('./promises') });
+// Not among the enumerable names, so that those stay upstream's. Under another name than `exports`, because
+// import statements find the names of a CommonJS module by reading its text, and would read this as "not exported".
+const names = exports;
+Object.defineProperty(names, 'promises', { configurable: true, get: () => require('./promises') });
+// Never runs: for that reader.
+if (false) exports.promises = undefined;
 
 /** A function of (fd, value=0/1, callback) that says `elsewhere` on systems that do not have it. */
 function switching(isHere, elsewhere, start) {

@@ -3,8 +3,8 @@
 
 const { spawnSync } = require('child_process');
 const fs = require('fs');
-const os = require('os');
 const path = require('path');
+const { ROOT } = require('./platform');
 
 /**
  * Builds the package at `manifest` and copies its library to the file `to`.
@@ -23,7 +23,6 @@ function build({ manifest, isRelease, to, target, command = 'build', env = {} })
     maxBuffer: 1 << 28,
     encoding: 'utf8',
   });
-  if (place) fs.rmSync(place, { recursive: true });
   if (result.error) throw result.error;
   if (result.status !== 0) throw new Error(`cargo ${args.join(' ')} failed (${result.status ?? result.signal})`);
   // Cargo says where it put it, whatever the name of a library is on the target.
@@ -43,11 +42,13 @@ function build({ manifest, isRelease, to, target, command = 'build', env = {} })
 }
 
 /**
- * napi's build script for windows-gnu wants a libnode.dll to look at. Nothing of it is linked, because N-API is
- * looked up when the library is loaded, so an empty one serves.
+ * napi's build script for windows-gnu wants a folder with a libnode.dll, and the linker looks there. Nothing
+ * of it is used, because N-API is looked up when the library is loaded, so an empty one serves. It stays,
+ * because cargo remembers where it was.
  */
 function emptyLibnode() {
-  const place = fs.mkdtempSync(path.join(os.tmpdir(), 'trueio-libnode-'));
+  const place = path.join(ROOT, 'build', 'libnode');
+  fs.mkdirSync(place, { recursive: true });
   fs.writeFileSync(path.join(place, 'libnode.dll'), '');
   return place;
 }

@@ -4,7 +4,7 @@
 //! closes it. `promises.js` lets `close` wait for the transfers, so that it is closed when `close` says so.
 
 use crate::failure::Failure;
-use crate::memory::{self, Access, Block, Claim};
+use crate::memory::{self, Access, Block, Claim, Place};
 use crate::work;
 use napi::bindgen_prelude::{Env, JsValue, Unknown};
 use napi::sys;
@@ -393,8 +393,7 @@ impl NativeFile {
             Ok(place) => place,
             Err(failure) => return Ok(Some(failure)),
         };
-        let checked = check_transfer(file.alignment(), place.address.addr(), place.length, offset as u64, is_write);
-        Ok(checked.err().as_ref().map(Failure::from))
+        Ok(check_place(&file, place, offset as u64, is_write).err())
     }
 
     /// Reads or writes all of `buffer` at `offset`, as `kind` says.
@@ -555,20 +554,31 @@ impl NativeFile {
     }
 }
 
+/// What a strict transfer of the bytes at `place` is refused for.
+fn check_place(file: &DirectFile, place: Place, offset: u64, is_write: bool) -> Result<(), Failure> {
+    check_length(place)?;
+    check_transfer(file.alignment(), place.address.addr(), place.length, offset, is_write)
+        .map_err(|misaligned| Failure::from(&misaligned))
+}
+
+/// Nobody means to transfer nothing; a buffer that was given away looks like this.
+fn check_length(place: Place) -> Result<(), Failure> {
+    if place.length > 0 {
+        return Ok(());
+    }
+    Err(Failure::own("ERR_OUT_OF_RANGE", "a transfer of zero bytes was asked for"))
+}
+
 /// The memory for a transfer, and whether it is a copy.
 fn claim(env: &Env, file: &DirectFile, kind: Kind, buffer: &Unknown, offset: u64) -> Result<(Claim, bool), Failure> {
     let place = memory::place_of(env, buffer.raw())?;
-    if place.length == 0 {
-        return Err(Failure::own("ERR_OUT_OF_RANGE", "a transfer of zero bytes was asked for"));
-    }
+    check_length(place)?;
     if let Some((block, range)) = memory::block_at(place) {
         return Ok((block.claim(range, kind.access())?, false));
     }
     // A copy is aligned whatever the user's buffer is, so his must be looked at here.
     if kind.is_strict() {
-        let is_write = kind.access() == Access::Taken;
-        let checked = check_transfer(file.alignment(), place.address.addr(), place.length, offset, is_write);
-        checked.map_err(|misaligned| Failure::from(&misaligned))?;
+        check_place(file, place, offset, kind.access() == Access::Taken)?;
     }
     let align = file.alignment().or_assumed().memory_bytes.unwrap_or(1).max(4096) as usize;
     let block = Block::new(place.length, align.next_power_of_two())?;

@@ -183,8 +183,8 @@ test('both sector sizes of a disk are told, without a serial number', async (t) 
 });
 
 test('named imports work from modules', (t) => {
-  const script = `import directIo, { getAlignedBuffer, O_DIRECT } from ${JSON.stringify(path.join(PACKAGE, 'index.js'))};
-    console.log(getAlignedBuffer(512, 512).length, O_DIRECT === directIo.O_DIRECT);`;
+  const script = `import directIo, { getAlignedBuffer, O_DIRECT, promises } from ${JSON.stringify(path.join(PACKAGE, 'index.js'))};
+    console.log(getAlignedBuffer(512, 512).length, O_DIRECT === directIo.O_DIRECT, promises === directIo.promises);`;
   const result = runNode(['--input-type=module', '-e', script]);
-  assert.strictEqual(result.stdout, '512 true\n', result.stderr);
+  assert.strictEqual(result.stdout, '512 true true\n', result.stderr);
 });

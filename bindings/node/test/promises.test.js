@@ -117,6 +117,7 @@ test('misalignment is named before the call: which number, what it is, what is n
     assert.throws(() => file.check(view, offset, 'write'), { code: 'ERR_TRUEIO_MISALIGNED', part });
   }
   assert.strictEqual(file.check(buffer, 4096, 'read'), undefined);
+  assert.throws(() => file.check(Buffer.alloc(0), 4096, 'read'), { code: 'ERR_OUT_OF_RANGE' });
   // And nothing was written by any of them.
   assert.ok(fs.readFileSync(device).every((byte) => byte === 0));
 });

@@ -174,11 +174,9 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
     } else {
         report.step("set-up", set_up);
         // Where a skipped test is a failure: what was got above must be used.
-        required = setup::needs()
-            .into_iter()
-            .filter(|(_, why_not)| is_ci && why_not.is_none())
-            .map(|(name, _)| name)
-            .collect();
+        if is_ci {
+            required = needs_met();
+        }
         // The lab has a step of its own.
         report.counted_step("tests", || tests(&["--exclude", "trueio-lab"], &required));
         if extent == Extent::Test {
@@ -210,6 +208,17 @@ pub(crate) fn run_lab(case: Option<&str>) -> Result<bool> {
     Ok(sums.failed == 0)
 }
 
+/// Says how a step ended that was asked for alone; `false` if badly.
+pub(crate) fn print_alone((outcome, _): (Outcome, Option<Counts>)) -> bool {
+    println!("{outcome}");
+    !matches!(outcome, Outcome::Failed(_))
+}
+
+/// What tests can need and this machine has.
+pub(crate) fn needs_met() -> Vec<&'static str> {
+    setup::needs().into_iter().filter(|(_, why_not)| why_not.is_none()).map(|(name, _)| name).collect()
+}
+
 /// The steps that only the whole has.
 fn whole(report: &mut Report, required: &[&str]) {
     let is_ci = report.is_ci;
@@ -235,12 +244,6 @@ fn whole(report: &mut Report, required: &[&str]) {
     report.counted_step("tests of direct under Miri", nightly::miri);
     report.counted_step("tests of direct with AddressSanitizer", || nightly::address_sanitizer(required));
     report.step("fuzz targets", nightly::fuzz_targets);
-}
-
-/// Says how a step ended that was asked for alone; `false` if badly.
-pub(crate) fn print_alone((outcome, _): (Outcome, Option<Counts>)) -> bool {
-    println!("{outcome}");
-    !matches!(outcome, Outcome::Failed(_))
 }
 
 fn with_program(program: &Result<PathBuf>, check: fn(&Path) -> Outcome) -> Outcome {

@@ -3,19 +3,20 @@
 //! The compiled half is built with cargo, what the tests need is fetched with `npm ci` (scripts of
 //! packages are not run), and `node --test` runs them. Each test counts as one.
 //!
-//! Cannot do: get a newer Node. The one that is here is used, or the one that apt has.
+//! Cannot do: get a newer Node. The one that is here is used, or the one that apt has (18 or later).
 
 use crate::ci::{Counts, Outcome, ended};
-use crate::workspace::{self, command, has_program};
+use crate::setup;
+use crate::workspace::{self, command};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Builds, fetches and runs. `required` are the needs whose lack makes a test fail, not skip.
 pub(crate) fn tests(is_ci: bool, required: &[&str]) -> (Outcome, Option<Counts>) {
-    let missing: Vec<&str> = ["node", "npm"].into_iter().filter(|program| !has_program(program)).collect();
-    if !missing.is_empty() {
-        return (Outcome::skipped(&format!("no {}", missing.join(", no "))), None);
+    match setup::install(&[("nodejs", "node"), ("npm", "npm")]) {
+        Ok(what) => println!("{what}"),
+        Err(why_not) => return (Outcome::skipped(&why_not), None),
     }
     let folder = workspace::root().join("bindings/node");
     for (what, begun) in [("the build", build(&folder)), ("`npm ci`", fetch(&folder.join("test")))] {

@@ -8,14 +8,8 @@ use crate::workspace::{command, has_program, is_root};
 use std::process::Stdio;
 
 /// A package, and the program by which it is recognised.
-const PACKAGES: &[(&str, &str)] = &[
-    ("xfsprogs", "mkfs.xfs"),
-    ("btrfs-progs", "mkfs.btrfs"),
-    ("valgrind", "valgrind"),
-    ("strace", "strace"),
-    ("nodejs", "node"),
-    ("npm", "npm"),
-];
+const PACKAGES: &[(&str, &str)] =
+    &[("xfsprogs", "mkfs.xfs"), ("btrfs-progs", "mkfs.btrfs"), ("valgrind", "valgrind"), ("strace", "strace")];
 
 /// Installs what the tests use.
 pub(crate) fn install_packages() -> Result<String, String> {
