@@ -579,3 +579,35 @@ fn a_trend_of_few_runs_or_of_no_device_claims_nothing() {
     assert!(ran.out.contains("3 runs are too few to show that its level changed or did not; 20 are enough"), "{ran:?}");
     sandbox.run(&["history", "trend", "nothing"]).assert_refused(&["`nothing`"]);
 }
+
+/// Goal: the run before on the same device is found by the device and by what was done, whatever stands between.
+/// Method: run 0 on disk A; then, on another disk under the same name, run 1; on disk A another load, run 2; and on
+/// disk A under another name the same load as run 0, 20 % slower, run 3.
+#[test]
+fn a_run_is_compared_with_the_last_one_that_did_the_same_on_the_same_device() {
+    let sandbox = Sandbox::new();
+    import_runs(&sandbox, 4, |n, record| match n {
+        1 => record.targets[0].disks[0].serial.value = Some("OTHER-9".into()),
+        2 => record.phases[0].jobs[0].name = "something else".into(),
+        3 => {
+            record.targets[0].disks[0].name = "nvme9n1".into();
+            scaled(record, 0.8);
+        }
+        _ => {}
+    });
+    let id = |n: u64| format!("{n:032x}");
+    let ran = sandbox.run(&["history", "compare", "--", "--json", "-"]);
+    ran.assert_code(0);
+    let comparison: serde_json::Value = serde_json::from_str(&ran.out).expect("one document");
+    let named = sandbox.run(&["compare", &id(0), &id(3), "--json", "-"]);
+    named.assert_code(0);
+    let direct: serde_json::Value = serde_json::from_str(&named.out).expect("one document");
+    assert_eq!(comparison["parts"], direct["parts"], "other runs than 0 and 3 were compared");
+    assert!(comparison["parts"].as_array().is_some_and(|parts| !parts.is_empty()), "{}", ran.out);
+    for n in [0, 1, 2] {
+        let ran = sandbox.run(&["history", "compare", &id(n)]);
+        ran.assert_refused(&["no earlier run on the device of run", "hint: "]);
+    }
+    let ran = sandbox.run(&["history", "compare", &id(3), "--", "--no-such-flag"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+}

@@ -35,6 +35,18 @@ pub(crate) fn arguments() -> Command {
                 .arg(Arg::new("ids").value_name("ID").required(true).num_args(1..).help("Ids, or their beginnings")),
         )
         .subcommand(
+            Command::new("compare")
+                .about("A run beside the last one before it that did the same on the same device (`trueio compare`)")
+                .arg(Arg::new("id").value_name("ID").help("An id, or its beginning; without it, the newest run"))
+                .arg(
+                    Arg::new("rest")
+                        .value_name("FLAGS")
+                        .num_args(0..)
+                        .last(true)
+                        .help("Flags of `trueio compare`, after --: -- --fail-if 'p99 > +5%' --json -"),
+                ),
+        )
+        .subcommand(
             other_filters(Command::new("trend"))
                 .about("A device's figures over its runs, and where their level changed")
                 .arg(Arg::new("of").value_name("DEVICE").help(

@@ -5,6 +5,7 @@
 //! takes what is named.
 
 mod arguments;
+mod compare;
 mod exchange;
 mod figures;
 mod listing;
@@ -37,6 +38,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("delete", matches)) => delete(matches),
         Some(("import", matches)) => exchange::import(matches),
         Some(("export", matches)) => exchange::export(matches),
+        Some(("compare", matches)) => compare::command(matches),
         Some(("trend", matches)) => trend::command(matches),
         _ => unreachable!("clap demands one of the commands above"),
     }
