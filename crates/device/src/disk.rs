@@ -8,6 +8,7 @@
 use crate::counters::COUNTER_SECTOR_BYTES;
 use crate::identity::{DeviceNumber, parse_number};
 use crate::system::{System, why_not};
+use crate::usb::usb_facts_of_block;
 use trueio_model::{DiskFacts, DiskLimits, Fact};
 
 /// The facts of a whole disk, by its kernel name (`nvme0n1`). `None` if there is no such disk.
@@ -42,6 +43,7 @@ pub fn disk_facts(system: &System, name: &str) -> Option<DiskFacts> {
         read_ahead_bytes: kibibytes("read_ahead_kb"),
         counts_io: is_set("iostats"),
         limits: limits(system, &directory),
+        usb: usb_facts_of_block(system, name),
     })
 }
 

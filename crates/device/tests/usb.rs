@@ -50,6 +50,8 @@ fn the_same_disk_on_bot_still_offers_uas_and_hides_what_it_is() {
     let (on_bot, on_uas) = (disk_facts(&machine.system, "sda"), disk_facts(&recorded("usb/dual").system, "sda"));
     let (on_bot, on_uas) = (on_bot.expect("sda"), on_uas.expect("sda"));
     assert_eq!((on_bot.physical_sector_bytes.value, on_uas.physical_sector_bytes.value), (Some(512), Some(4096)));
+    assert_eq!(on_bot.usb.as_ref().map(|usb| usb.transport), Some(UsbTransport::Bot));
+    assert_eq!(on_uas.usb.as_ref().map(|usb| usb.transport), Some(UsbTransport::Uas));
     assert_eq!((on_bot.serial.value.as_deref(), on_uas.serial.value.as_deref()), (None, Some("SIM1")));
 }
 

@@ -27,6 +27,7 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
     (checks::working_set::NAME, checks::working_set::check),
     (checks::memory_backed::NAME, checks::memory_backed::check),
     (checks::declared_values::NAME, checks::declared_values::check),
+    (checks::usb_link::NAME, checks::usb_link::check),
     (checks::content::NAME, checks::content::check),
     (checks::latency_floor::NAME, checks::latency_floor::check),
     (checks::heat::NAME, checks::heat::check),

@@ -9,7 +9,8 @@ use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, S
 use trueio_model::{
     Arrivals, BlockSizes, ContentKind, DeviceCounters, DirectPolicy, DirectSupport, Distribution, EngineKind,
     EvidenceLevel, Fact, IoFailure, OpKind, OpMix, Order, Pace, Prepare, RequestSum, SeriesRow, SteadyRound,
-    SteadyState, SteadyVariable, SyncMode, SyncOrder, TargetKind, TraceRecord, TransferMatch, Verdict, VerifyFailure,
+    SteadyState, SteadyVariable, SyncMode, SyncOrder, TargetKind, TraceRecord, TransferMatch, UsbFacts, Verdict,
+    VerifyFailure,
 };
 
 #[test]
@@ -516,6 +517,58 @@ fn a_buffered_working_set_must_exceed_memory_or_be_seen_to_come_from_the_disk() 
     phase.judge().assert("working_set", Passed, "larger than memory");
     // Each write of a log waits for the disk.
     Phase::honest_log().judge().assert("working_set", NotApplicable, "");
+}
+
+// usb_link
+
+/// Goal: a transport that hides the disk, and a link that slows it, are suspect; honest USB disks and
+/// disks that are none are left in peace.
+/// Method: one disk, every way of being attached.
+#[test]
+fn a_usb_disk_is_suspect_where_bot_hides_it_or_a_usb_2_link_slows_it_and_honest_ones_pass() {
+    let with = |usb: Option<UsbFacts>, rotates: bool, sector: u32| {
+        let mut phase = Phase::honest_reads();
+        let mut disk = disk("vda", "usb");
+        disk.is_rotational = Fact::known(rotates, "by hand");
+        disk.physical_sector_bytes = Fact::known(sector, "by hand");
+        disk.usb = usb;
+        phase.targets[0].disks = vec![disk];
+        phase.judge()
+    };
+    let usb = |transport, link: f64, port: f64, can: Option<bool>| {
+        let none = || Fact::unknown("made by hand");
+        let text = |text: &str| Fact::known(text.to_owned(), "by hand");
+        Some(UsbFacts {
+            device: "2-1".to_owned(),
+            interface: "2-1:1.0".to_owned(),
+            id: text("1209:0001"),
+            release: none(),
+            manufacturer: none(),
+            product: none(),
+            serial: none(),
+            usb_version: none(),
+            link_mbit_per_s: Fact::known(link, "by hand"),
+            port_mbit_per_s: Fact::known(port, "by hand"),
+            can_superspeed: Fact { value: can, source: "by hand".to_owned() },
+            driver: none(),
+            transport,
+            offers: Fact::known(Vec::new(), "by hand"),
+            queue_depth: Fact::known(30, "by hand"),
+        })
+    };
+    use trueio_model::UsbTransport::{Bot, Uas};
+    with(usb(Bot, 5000.0, 5000.0, Some(true)), true, 512).assert("usb_link", Suspect, "runs on BOT");
+    with(usb(Uas, 480.0, 5000.0, Some(true)), false, 4096).assert("usb_link", Suspect, "another cable may do");
+    with(usb(Uas, 480.0, 480.0, Some(true)), false, 4096).assert("usb_link", Suspect, "a USB 3 port would do");
+    let both = with(usb(Bot, 480.0, 480.0, Some(true)), true, 512);
+    both.assert("usb_link", Suspect, "runs on BOT");
+    both.assert("usb_link", Suspect, "which is the limit");
+    // Honest ones.
+    with(usb(Uas, 5000.0, 5000.0, Some(true)), true, 512).assert("usb_link", Passed, "hides nothing");
+    with(usb(Uas, 480.0, 480.0, Some(false)), false, 4096).assert("usb_link", Passed, "");
+    with(usb(Uas, 480.0, 5000.0, None), false, 4096).assert("usb_link", Passed, "");
+    with(usb(Bot, 5000.0, 5000.0, Some(true)), false, 4096).assert("usb_link", Passed, "");
+    with(None, true, 512).assert("usb_link", NotApplicable, "No USB disk");
 }
 
 // declared_values

@@ -694,6 +694,7 @@ fn a_disk(can_poll: Option<bool>, atomic_write_max_bytes: Option<u64>) -> DiskFa
             atomic_write_max_bytes: Fact { value: atomic_write_max_bytes, source: "queue/atomic".into() },
             ..DiskLimits::default()
         },
+        usb: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a target and a machine are, each fact with its source.
 
-use crate::Fact;
+use crate::{Fact, UsbFacts};
 use serde::{Deserialize, Serialize};
 
 /// What kind of thing a path names.
@@ -127,6 +127,9 @@ pub struct DiskFacts {
     /// What fits into a request, and how it wants to be written.
     #[serde(default)]
     pub limits: DiskLimits,
+    /// How it is attached, if it is a USB disk. Records from before this was kept have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usb: Option<UsbFacts>,
 }
 
 /// What fits into a request to a disk, and how it wants to be written: `queue/` of sysfs.

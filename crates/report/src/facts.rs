@@ -6,7 +6,7 @@ use crate::terminal::{Style, to_ascii};
 use crate::text::{clean, width_of, wrap};
 use crate::words::{known, support_words};
 use serde::Serialize;
-use trueio_model::{DiskFacts, DiskLimits, Environment, Fact, TargetFacts, units};
+use trueio_model::{DiskFacts, DiskLimits, Environment, Fact, TargetFacts, UsbFacts, units};
 
 /// A table of facts with those who say so.
 #[derive(Debug, Default, Serialize)]
@@ -100,7 +100,29 @@ fn disk_table(disk: &DiskFacts) -> FactTable {
     table.fact("read-ahead", &disk.read_ahead_bytes, bytes);
     table.fact("counts its I/O", &disk.counts_io, yes);
     limits(&mut table, &disk.limits);
+    if let Some(usb) = &disk.usb {
+        usb_facts(&mut table, usb);
+    }
     table
+}
+
+fn usb_facts(table: &mut FactTable, usb: &UsbFacts) {
+    let speed = |mbit: &f64| format!("{mbit} Mbit/s");
+    table.plain("USB transport", &format!("{} at {}", usb.transport, usb.interface), &usb.driver.source);
+    table.fact("USB id", &usb.id, Clone::clone);
+    table.fact("USB maker", &usb.manufacturer, Clone::clone);
+    table.fact("USB product", &usb.product, Clone::clone);
+    table.fact("USB serial", &usb.serial, Clone::clone);
+    table.fact("USB link", &usb.link_mbit_per_s, speed);
+    table.fact("USB port", &usb.port_mbit_per_s, speed);
+    table.fact("USB 3 capable", &usb.can_superspeed, yes);
+    table.fact("USB queue depth", &usb.queue_depth, u32::to_string);
+    table.fact("USB offers", &usb.offers, |all| match (usb.offers_bot(), usb.offers_uas()) {
+        (Some(true), Some(true)) => "BOT and UAS".to_owned(),
+        (_, Some(true)) => "UAS".to_owned(),
+        (Some(true), _) => "BOT".to_owned(),
+        _ => format!("{} settings, neither BOT nor UAS", all.len()),
+    });
 }
 
 fn limits(table: &mut FactTable, limits: &DiskLimits) {

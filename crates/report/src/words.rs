@@ -4,7 +4,7 @@ use crate::summary::{QUANTILES, Row, end_flush_of, manner_of, plan_of, shape_of}
 use crate::text::{NOT_KNOWN, counted, figure};
 use trueio_model::{
     Check, CheckOutcome, DirectSupport, DiskFacts, Environment, EvidenceLevel, Fact, Outcome, PhaseRecord, RunRecord,
-    TargetFacts, TargetKind, Verdict, units,
+    TargetFacts, TargetKind, UsbTransport, Verdict, units,
 };
 use trueio_stats::minimum_count;
 
@@ -63,12 +63,22 @@ fn disk_name(disk: &DiskFacts) -> String {
         "{}: {}, {}, {}",
         disk.name,
         named("model", &disk.model),
-        named("transport", &disk.transport),
+        transport_words(disk),
         match disk.size_bytes.value {
             Some(size) => units::format_bytes(size),
             None => format!("size {NOT_KNOWN}"),
         },
     )
+}
+
+/// `usb` says little: which of its transports, and at what speed.
+fn transport_words(disk: &DiskFacts) -> String {
+    let Some(usb) = &disk.usb else { return named("transport", &disk.transport) };
+    let link = usb.link_mbit_per_s.value.map_or_else(String::new, |mbit| format!(" at {mbit} Mbit/s"));
+    match usb.transport {
+        UsbTransport::Uas | UsbTransport::Bot => format!("usb on {}{link}", usb.transport),
+        _ => format!("usb{link}"),
+    }
 }
 
 fn disk_sentence(disk: &DiskFacts) -> String {

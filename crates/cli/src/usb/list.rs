@@ -14,6 +14,9 @@ use trueio_report::{clean, wrap};
 /// `trueio usb list`.
 pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let system = super::system(matches)?;
+    if let Some(other) = super::other::asked(std::env::consts::OS).filter(|_| system.is_live()) {
+        return super::other::list(other, matches.get_flag("json"));
+    }
     let mut report = usb_report(&system);
     if system.is_live() && !rustix::process::geteuid().is_root() {
         let sentence = "as root: mounts in other mount namespaces, and with `trueio usb explain` the kernel's log";

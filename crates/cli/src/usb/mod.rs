@@ -6,6 +6,7 @@
 
 mod explain;
 mod list;
+mod other;
 mod switch;
 
 use crate::failure::Failure;

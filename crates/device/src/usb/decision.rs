@@ -394,6 +394,17 @@ fn said<'a>(log: Option<&'a [LogLine]>, disk: &UsbDisk, words: &str) -> Option<&
     lines_of(log?, disk).into_iter().rev().find(|line| line.text.contains(words))
 }
 
+/// The drivers are asked within this time after a disk is plugged in, in seconds.
+const PROBE_S: f64 = 10.0;
+
+/// The line that says that UAS is not used, if it was written when the disk was plugged in. One that
+/// came later may be due to a quirk that was set for a moment, as `usb switch` does.
+fn ignored_when_plugged_in<'a>(log: Option<&'a [LogLine]>, disk: &UsbDisk) -> Option<&'a LogLine> {
+    let plugged_s = said(log, disk, "New USB device found")?.at_s?;
+    said(log, disk, IGNORED_LINE)
+        .filter(|line| line.at_s.is_some_and(|at| (plugged_s..plugged_s + PROBE_S).contains(&at)))
+}
+
 /// The drivers' own tables.
 fn built_in(
     rules: &mut Rules,
@@ -423,7 +434,7 @@ fn built_in(
             (UsbAnswer::Allows, fact.to_owned())
         }
         // What a rule of thumb or an entry explains needs no table.
-        _ => match said(log, disk, IGNORED_LINE).filter(|_| entry.is_none() && !is_explained) {
+        _ => match ignored_when_plugged_in(log, disk).filter(|_| entry.is_none() && !is_explained) {
             Some(line) => (UsbAnswer::Forbids, format!("the kernel's log says: {}", line.text)),
             None => (UsbAnswer::NotSeen, "what the drivers' tables say of this device".to_owned()),
         },

@@ -23,4 +23,7 @@ pub use disks::{usb_disk, usb_facts_of_block, usb_report};
 pub use explain::{PERSIST_FILE, explain};
 pub use kernel_log::{LogLine, kernel_log, parse_log, troubles};
 pub use modules::{Driver, MatchedDevice, TableEntry, TableError, built_in_flags, parse_table};
-pub use others::switch_refusal;
+pub use others::{
+    FREEBSD_COMMAND, ForeignDisk, MACOS_COMMAND, WINDOWS_COMMAND, parse_freebsd, parse_macos, parse_windows,
+    switch_refusal,
+};

@@ -19,5 +19,6 @@ pub(crate) mod page_cache;
 pub(crate) mod process_read_bytes;
 pub(crate) mod steadiness;
 pub(crate) mod traced_requests;
+pub(crate) mod usb_link;
 pub(crate) mod working_set;
 pub(crate) mod zero_blocks;

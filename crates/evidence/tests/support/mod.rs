@@ -179,6 +179,7 @@ pub fn disk(name: &str, transport: &str) -> DiskFacts {
         firmware: none(),
         wwid: none(),
         limits: DiskLimits::default(),
+        usb: None,
     }
 }
 

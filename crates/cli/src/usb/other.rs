@@ -1,0 +1,84 @@
+//! `trueio usb list` on macOS, Windows and FreeBSD: what the system's own tool says.
+
+use crate::failure::Failure;
+use crate::output;
+use std::process::{Command, ExitCode};
+use trueio_device::usb::{
+    FREEBSD_COMMAND, ForeignDisk, MACOS_COMMAND, WINDOWS_COMMAND, parse_freebsd, parse_macos, parse_windows,
+};
+
+type Parser = fn(&str) -> Vec<ForeignDisk>;
+
+/// The question and the reader of its answer, on a system that is not Linux.
+pub(super) fn asked(os: &str) -> Option<(&'static [&'static str], Parser)> {
+    match os {
+        "macos" => Some((&MACOS_COMMAND, parse_macos)),
+        "windows" => Some((&WINDOWS_COMMAND, parse_windows)),
+        "freebsd" => Some((&FREEBSD_COMMAND, parse_freebsd)),
+        _ => None,
+    }
+}
+
+/// Asks, and prints one line a disk.
+pub(super) fn list((command, parse): (&[&str], Parser), as_json: bool) -> Result<ExitCode, Failure> {
+    let asked = command.join(" ");
+    let answer = Command::new(command[0])
+        .args(&command[1..])
+        .output()
+        .map_err(|error| Failure::failed(format!("`{asked}` could not be run"), &error))?;
+    let disks = parse(&String::from_utf8_lossy(&answer.stdout));
+    output::print_all(&shown(&disks, &asked, as_json))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn shown(disks: &[ForeignDisk], asked: &str, as_json: bool) -> String {
+    if as_json {
+        let rows: Vec<_> = disks
+            .iter()
+            .map(|disk| {
+                serde_json::json!({
+                    "disk": disk.disk, "id": disk.id, "name": disk.name, "serial": disk.serial,
+                    "transport": disk.transport, "driver": disk.driver, "source": asked,
+                })
+            })
+            .collect();
+        return format!("{:#}\n", serde_json::Value::from(rows));
+    }
+    let mut text = String::new();
+    for disk in disks {
+        let word = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
+        let line = format!(
+            "{:8}  {:9}  {} ({})  {}; serial {}",
+            word(&disk.disk),
+            word(&disk.id),
+            disk.transport,
+            disk.driver,
+            word(&disk.name),
+            word(&disk.serial)
+        );
+        text.push_str(&trueio_report::clean(&line));
+        text.push('\n');
+    }
+    if disks.is_empty() {
+        text.push_str("There is no USB disk.\n");
+    }
+    text.push_str(&format!("asked      {asked}\n"));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_disk_is_a_line_with_its_transport_and_the_question_stands_below() {
+        let (_, parse) = asked("freebsd").expect("it is known how to ask");
+        let text = include_str!("../../../device/tests/usb/other-systems/freebsd-dmesg.txt");
+        let shown = shown(&parse(text), "dmesg", false);
+        assert_eq!(
+            shown,
+            "da0       -          BOT (umass)  Kingston DataTraveler 3.0; serial 0123456789AB\nasked      dmesg\n"
+        );
+        assert!(asked("linux").is_none(), "Linux is asked through sysfs");
+    }
+}

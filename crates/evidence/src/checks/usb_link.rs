@@ -1,0 +1,69 @@
+//! Whether a USB disk was measured, or the way to it.
+//!
+//! Reads how each USB disk is attached. On BOT Linux does not ask a disk what it is: every disk is
+//! called rotational with physical sectors of 512 bytes, and takes one command at a time, so a deep
+//! queue measures the transport. A USB 3 disk on a USB 2 link cannot pass 480 Mbit/s.
+//!
+//! Cannot see: a disk whose capability descriptors the kernel does not give (before Linux 6.9) and
+//! that hangs on a USB 2 link; a bad cable that still reaches USB 3; the bridge itself.
+//!
+//! Threshold: either is suspect. BOT is not blamed for what it does not falsify: a disk on BOT
+//! whose facts differ from what BOT makes of every disk passes.
+
+use crate::facts::{PhaseFacts, finding, not_applicable};
+use trueio_model::{Check, CheckOutcome, DiskFacts, UsbFacts, UsbTransport};
+
+pub(crate) const NAME: &str = "usb_link";
+
+/// Links of USB 3 are this fast or faster, in Mbit/s.
+const SUPERSPEED_MBIT_PER_S: f64 = 5000.0;
+/// What BOT makes of every physical sector, in bytes.
+const BOT_SECTOR_BYTES: u32 = 512;
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    let disks: Vec<(&DiskFacts, &UsbFacts)> =
+        facts.disks().into_iter().filter_map(|disk| Some((disk, disk.usb.as_ref()?))).collect();
+    if disks.is_empty() {
+        return not_applicable(NAME, "No USB disk is known to be under the files.");
+    }
+    let found: Vec<String> = disks.iter().map(|(disk, usb)| attached(disk, usb)).collect();
+    let doubts: Vec<String> =
+        disks.iter().flat_map(|(disk, usb)| [hides(disk, usb), is_slow(disk, usb)]).flatten().collect();
+    let (outcome, sentence) = if doubts.is_empty() {
+        (CheckOutcome::Passed, "The USB link is as fast as disk and port, and the transport hides nothing.".to_owned())
+    } else {
+        (CheckOutcome::Suspect, doubts.join(" "))
+    };
+    finding(NAME, outcome, "sysfs", "UAS, or honest facts; a USB 3 link for a USB 3 disk", found.join(", "), sentence)
+}
+
+/// `sda on BOT at 480 Mbit/s`.
+fn attached(disk: &DiskFacts, usb: &UsbFacts) -> String {
+    let link = usb.link_mbit_per_s.value.map_or_else(|| "not known".to_owned(), |mbit| format!("{mbit} Mbit/s"));
+    format!("{} on {} at {link}", disk.name, usb.transport)
+}
+
+fn hides(disk: &DiskFacts, usb: &UsbFacts) -> Option<String> {
+    let pretends = usb.transport == UsbTransport::Bot
+        && disk.is_rotational.value == Some(true)
+        && disk.physical_sector_bytes.value == Some(BOT_SECTOR_BYTES);
+    let way_out = if usb.offers_uas() == Some(true) { "; it offers UAS, see `trueio usb explain`" } else { "" };
+    pretends.then(|| {
+        format!(
+            "{} runs on BOT, where every disk is called rotational with sectors of 512 bytes and takes one command at a \
+             time, so neither its kind nor what it does with a deep queue is known{way_out}.",
+            disk.name
+        )
+    })
+}
+
+fn is_slow(disk: &DiskFacts, usb: &UsbFacts) -> Option<String> {
+    let link = usb.link_mbit_per_s.value.filter(|link| *link < SUPERSPEED_MBIT_PER_S)?;
+    (usb.can_superspeed.value == Some(true)).then(|| {
+        let way_out = match usb.port_mbit_per_s.value {
+            Some(port) if port >= SUPERSPEED_MBIT_PER_S => "another cable may do, the port is USB 3",
+            _ => "a USB 3 port would do",
+        };
+        format!("{} can do USB 3 and hangs on a link of {link} Mbit/s, which is the limit: {way_out}.", disk.name)
+    })
+}
