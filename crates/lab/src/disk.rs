@@ -228,7 +228,7 @@ impl Disk {
             }
             Attachment::QemuUsb { is_uas } => {
                 let (kind, place) = if *is_uas { ("usb-uas", ",scsi-id=0,lun=0") } else { ("usb-bot", "") };
-                let bridge = format!("{kind},id={name}-bridge,bus=usb.0");
+                let bridge = format!("{kind},id={name}-bridge,bus=usb.0,serial={serial}");
                 words(["-device", &bridge, "-device", &format!("scsi-hd,id={name},bus={name}-bridge.0{place},{scsi}")])
             }
             Attachment::SimulatedUsb(_) => Vec::new(),

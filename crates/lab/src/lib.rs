@@ -21,4 +21,4 @@ pub mod wire;
 pub use disk::Disk;
 pub use machine::{Machine, Ran, Spec};
 pub use programs::Tool;
-pub use turn::{fresh, lacks_lab, on};
+pub use turn::{end, fresh, lacks, on};

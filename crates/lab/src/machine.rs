@@ -30,6 +30,9 @@ use std::time::{Duration, Instant};
 /// The emulator.
 pub(crate) const QEMU: &str = "qemu-system-x86_64";
 
+/// A machine's folder, in the temporary one, while it boots.
+const FOLDER_PREFIX: &str = "trueio-lab-";
+
 /// The longest that a machine lives.
 const LIFE: Duration = Duration::from_secs(900);
 /// From QEMU's start to the agent's first words: six seconds on an idle machine of two processors.
@@ -115,6 +118,11 @@ impl Spec {
     pub fn without_streams(mut self) -> Self {
         self.has_streams = false;
         self
+    }
+
+    /// Its kernel's series.
+    pub(crate) fn series(&self) -> &str {
+        &self.series
     }
 
     /// QEMU's controllers that the disks need.
@@ -219,7 +227,8 @@ impl Machine {
             tools: &spec.tools,
         };
         let turn = wait_for_turn()?;
-        let folder = tempfile::Builder::new().prefix("trueio-lab-").tempdir()?;
+        remove_leftovers();
+        let folder = tempfile::Builder::new().prefix(FOLDER_PREFIX).tempdir()?;
         let path = |name: &str| folder.path().join(name);
         image::write(&contents, &path("initramfs"))?;
         let mut command = Command::new(QEMU);
@@ -417,6 +426,16 @@ fn connect(path: &Path, deadline: Instant) -> Result<UnixStream> {
             Ok(stream) => return Ok(stream),
             Err(_) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
             Err(error) => return Err(error).with_context(|| format!("QEMU did not open `{}`", path.display())),
+        }
+    }
+}
+
+/// Folders of machines that were killed while they booted. Whoever has the turn makes the only one.
+fn remove_leftovers() {
+    for entry in fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(FOLDER_PREFIX) && entry.path().is_dir() {
+            // Another user's cannot be removed, and does no harm.
+            let _ = fs::remove_dir_all(entry.path());
         }
     }
 }

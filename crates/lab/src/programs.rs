@@ -57,7 +57,8 @@ pub(crate) fn build() -> Result<PathBuf> {
         }
     }
     cargo.args(["build", "--quiet", "--profile", "lab", "--target", TARGET]);
-    cargo.args(["--package", "trueio-cli", "--package", "trueio-lab", "--bins"]);
+    // Optional parts of the program take longer to build than all machines to run.
+    cargo.args(["--package", "trueio-cli", "--package", "trueio-lab", "--bins", "--no-default-features"]);
     let status = cargo.status().context("cargo cannot be started")?;
     if !status.success() {
         bail!("the programs for the machines were not built: {status}");

@@ -6,7 +6,8 @@
 use crate::kernel::Kernel;
 use crate::machine::{Machine, QEMU, Spec, packages};
 use crate::programs;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 /// The machine that is up.
 static SHARED: Mutex<Option<(Spec, Machine)>> = Mutex::new(None);
@@ -18,7 +19,7 @@ static SHARED: Mutex<Option<(Spec, Machine)>> = Mutex::new(None);
 /// If the case fails, the machine does not come up, or `TRUEIO_REQUIRE` lists `lab` and there
 /// cannot be a machine.
 pub fn on(spec: &Spec, case: impl FnOnce(&mut Machine)) {
-    if lacks_lab() {
+    if lacks(spec.series()) {
         return;
     }
     // A case that failed while it had the machine has taken it along.
@@ -37,13 +38,19 @@ pub fn on(spec: &Spec, case: impl FnOnce(&mut Machine)) {
 /// # Panics
 /// As [`on`].
 pub fn fresh(spec: &Spec, case: impl FnOnce(&mut Machine)) {
-    if lacks_lab() {
+    if lacks(spec.series()) {
         return;
     }
     // There is one machine at a time.
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     *shared = None;
-    case(&mut boot(spec));
+    let mut machine = boot(spec);
+    case(&mut machine);
+}
+
+/// Ends the machine that cases share, and gives its turn back.
+pub fn end() {
+    *SHARED.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
 fn boot(spec: &Spec) -> Machine {
@@ -52,21 +59,24 @@ fn boot(spec: &Spec) -> Machine {
     machine
 }
 
-/// True if there can be no machine here, after saying why.
+/// True if there can be no machine with a kernel of this series here, after saying why.
 ///
 /// # Panics
 /// If `TRUEIO_REQUIRE` lists `lab`.
-pub fn lacks_lab() -> bool {
-    static LACKING: OnceLock<Option<String>> = OnceLock::new();
-    let Some(reason) = LACKING.get_or_init(lacking) else { return false };
+pub fn lacks(series: &str) -> bool {
+    static LACKING: Mutex<BTreeMap<String, Option<String>>> = Mutex::new(BTreeMap::new());
+    let mut lacking = LACKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(reason) = lacking.entry(series.to_owned()).or_insert_with(|| what_is_missing(series)) else {
+        return false;
+    };
     let required = std::env::var("TRUEIO_REQUIRE").unwrap_or_default();
     assert!(!required.split([',', ' ']).any(|need| need == "lab"), "TRUEIO_REQUIRE lists `lab`, but {reason}");
     eprintln!("skipped: {reason}");
     true
 }
 
-/// What is missing for any machine.
-fn lacking() -> Option<String> {
+/// What a machine lacks.
+fn what_is_missing(series: &str) -> Option<String> {
     let wanted = [(QEMU, "qemu-system-x86"), ("depmod", "kmod"), ("dpkg-deb", "dpkg"), ("xz", "xz-utils")];
     for (program, package) in wanted {
         if !programs::has_program(program) {
@@ -76,5 +86,5 @@ fn lacking() -> Option<String> {
     if let Some(reason) = programs::lacking() {
         return Some(reason);
     }
-    Kernel::get(&packages(), "6.1").err().map(|error| format!("there is no kernel of Debian: {error:#}"))
+    Kernel::get(&packages(), series).err().map(|error| format!("there is no kernel {series} of Debian: {error:#}"))
 }

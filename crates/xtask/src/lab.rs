@@ -39,6 +39,8 @@ pub(crate) fn run(case: Option<&str>, is_required: bool) -> (Outcome, Option<Cou
             test.args(["--test", "*", case]);
         }
     }
+    // There is one machine at a time; in order, cases that share one come after each other.
+    test.env("RUST_TEST_THREADS", "1");
     if is_required {
         test.env("TRUEIO_REQUIRE", "lab");
     }

@@ -1,0 +1,122 @@
+//! Simulated USB disks, as Linux sees them: which driver takes which, and that data survive both
+//! transports. What `trueio usb` makes of them is tested elsewhere; this is about the disks.
+
+use std::time::Duration;
+use trueio_lab::sim::{Offers, Speed};
+use trueio_lab::{Disk, Machine, Spec, fresh, on};
+
+fn machine() -> Spec {
+    Spec::new()
+        .disk(Disk::usb("both"))
+        .disk(Disk::usb("both-slow").at(Speed::High))
+        .disk(Disk::usb("only-bot").offering(Offers::Bot))
+        .disk(Disk::usb("only-uas").offering(Offers::Uas))
+        .disk(Disk::usb("no-usages").saying(|usb| usb.has_pipe_usages = false))
+        .disk(Disk::usb("few-streams").saying(|usb| usb.streams_log2 = 4))
+        .disk(Disk::qemu_bot("qemu-bot"))
+        .disk(Disk::qemu_uas("qemu-uas"))
+}
+
+/// The USB interface of a disk, for example `2-1:1.0`.
+fn interface(machine: &mut Machine, device: &str) -> String {
+    let name = device.trim_start_matches("/dev/");
+    machine.ok(&format!("basename $(readlink -f /sys/block/{name}/device/../../..)"))
+}
+
+/// Driver, link in Mbit/s, queue depth.
+fn attachment(machine: &mut Machine, name: &str) -> (String, String, String) {
+    let device = machine.device(name);
+    let interface = interface(machine, &device);
+    let path = format!("/sys/bus/usb/devices/{interface}");
+    let driver = machine.ok(&format!("basename $(readlink -f {path}/driver)"));
+    let speed = machine.ok(&format!("cat {path}/../speed"));
+    let depth = machine.ok(&format!("cat /sys/block/{}/device/queue_depth", device.trim_start_matches("/dev/")));
+    (driver, speed, depth)
+}
+
+#[test]
+fn linux_takes_each_disk_with_the_driver_that_it_offers() {
+    on(&machine(), |machine| {
+        let expected = [
+            ("both", "uas", "5000", "30"),
+            ("both-slow", "uas", "480", "30"),
+            ("only-bot", "usb-storage", "5000", "1"),
+            ("only-uas", "uas", "5000", "30"),
+            ("no-usages", "usb-storage", "5000", "1"),
+            ("few-streams", "uas", "5000", "14"),
+            ("qemu-bot", "usb-storage", "5000", "1"),
+            ("qemu-uas", "uas", "5000", "14"),
+        ];
+        for (name, driver, speed, depth) in expected {
+            assert_eq!(attachment(machine, name), (driver.into(), speed.into(), depth.into()), "{name}");
+        }
+    });
+}
+
+/// Writes two MiB through the page cache and reads them back from the disk, then blocks by a queue,
+/// each verified.
+fn assert_data_survive(machine: &mut Machine, device: &str) {
+    machine.ok(&format!(
+        "dd if=/dev/urandom of=/tmp/data bs=1M count=2 2>/dev/null && dd if=/tmp/data of={device} bs=1M conv=fsync 2>/dev/null && \
+         echo 3 > /proc/sys/vm/drop_caches && dd if={device} bs=1M count=2 2>/dev/null | cmp - /tmp/data"
+    ));
+    let verify = "run --rw randwrite --bs 4k --size 2m --iodepth 16 --direct require --verify crc32c --no-history";
+    machine.trueio(&format!("{verify} --filename {device} --overwrite_existing {device}")).assert_code(0);
+}
+
+#[test]
+fn data_survive_on_every_transport() {
+    on(&machine(), |machine| {
+        for name in ["both", "both-slow", "only-bot", "only-uas"] {
+            // The machine has one processor: only a disk that takes its time ever sees a queue.
+            machine.simulated(name).behave(|disk| (disk.latency, disk.channels) = (Duration::from_millis(2), 4));
+            let device = machine.device(name);
+            assert_data_survive(machine, &device);
+            let depth = machine.simulated(name).counts().depth_max;
+            assert_eq!(depth > 1, name != "only-bot", "{name}: {depth} commands at once");
+        }
+    });
+}
+
+/// The kernel is told to ignore UAS for this model, and the interface is handed from one driver to
+/// the other, as usb.md has it.
+#[test]
+fn a_disk_that_offers_both_is_handed_from_one_driver_to_the_other_and_back() {
+    on(&machine(), |machine| {
+        for (from, to, quirk) in [("uas", "usb-storage", "1209:0001:u"), ("usb-storage", "uas", "")] {
+            let device = machine.device("both");
+            let interface = interface(machine, &device);
+            let drivers = "/sys/bus/usb/drivers";
+            machine.ok(&format!(
+                "echo '{quirk}' > /sys/module/usb_storage/parameters/quirks && sync && \
+                 echo {interface} > {drivers}/{from}/unbind && echo {interface} > {drivers}/{to}/bind"
+            ));
+            assert_eq!(attachment(machine, "both").0, to);
+            let device = machine.device("both");
+            assert_data_survive(machine, &device);
+        }
+    });
+}
+
+#[test]
+fn a_controller_without_streams_leaves_a_fast_disk_to_usb_storage() {
+    let spec = Spec::new().without_streams().disk(Disk::usb("both")).disk(Disk::usb("both-slow").at(Speed::High));
+    fresh(&spec, |machine| {
+        assert_eq!(attachment(machine, "both").0, "usb-storage");
+        assert_eq!(attachment(machine, "both-slow").0, "uas");
+        assert!(machine.ok("dmesg").contains("does not support streams"));
+    });
+}
+
+#[test]
+fn without_the_module_uas_a_disk_that_offers_it_has_no_driver() {
+    let spec = Spec::new().disk(Disk::usb("both")).without_module("uas").shelved_module("uas");
+    fresh(&spec, |machine| {
+        let interface = "/sys/bus/usb/devices/2-1:1.0";
+        // usb-storage would need a second to find the disk.
+        machine.ok(&format!("for i in $(seq 100); do [ -d {interface} ] && sleep 2 && exit; sleep 0.1; done; exit 1"));
+        assert_eq!(machine.ok(&format!("ls -d {interface}/driver /sys/block/* 2>/dev/null; true")), "");
+        machine.ok("modprobe uas");
+        assert_eq!(attachment(machine, "both").0, "uas");
+    });
+}
