@@ -40,7 +40,8 @@ fn memory_bytes() -> Option<u64> {
 
 fn usable_cpus() -> Vec<u32> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
-    (0..1024).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect()
+    // The set's size is the C library's: libc gives 1024 for glibc, 128 for musl.
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect()
 }
 
 /// What paths name and who uses them, asked of the running machine. Nothing is opened for writing,

@@ -1276,7 +1276,7 @@ fn explain(request: &Request, errno: i32, returned: u64, address: u64, target: O
     let write = request.op != OpKind::Read;
     if errno == 0 {
         return format!(
-            "the {} moved {returned} of {} bytes: the file may have been truncated, or the device be full",
+            "the {} moved {returned} of {} bytes: the file may have been truncated, or the device be full or gone",
             request.op, request.length
         );
     }

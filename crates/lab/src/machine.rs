@@ -49,6 +49,7 @@ pub struct Spec {
     disks: Vec<Disk>,
     modules: Vec<&'static str>,
     shelved: Vec<&'static str>,
+    unwanted: Vec<&'static str>,
     tools: Vec<Tool>,
     command_line: String,
     memory_mib: u32,
@@ -71,6 +72,7 @@ impl Spec {
             disks: Vec::new(),
             modules: Vec::new(),
             shelved: Vec::new(),
+            unwanted: Vec::new(),
             tools: Vec::new(),
             command_line: String::new(),
             memory_mib: 1024,
@@ -99,6 +101,12 @@ impl Spec {
     /// With a module that lies in `/lib/modules`, for `modprobe`.
     pub fn shelved_module(mut self, name: &'static str) -> Self {
         self.shelved.push(name);
+        self
+    }
+
+    /// Without a module that the disks would bring; it is not in `/lib/modules` either.
+    pub fn without_module(mut self, name: &'static str) -> Self {
+        self.unwanted.push(name);
         self
     }
 
@@ -218,6 +226,7 @@ impl Machine {
         let mut modules = vec!["virtio_pci", "virtio_console"];
         modules.extend(spec.disks.iter().flat_map(Disk::modules));
         modules.extend(&spec.modules);
+        modules.retain(|name| !spec.unwanted.contains(name));
         let contents = Contents {
             kernel: &kernel,
             packages: &packages,

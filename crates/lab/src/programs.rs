@@ -71,35 +71,38 @@ pub(crate) fn build() -> Result<PathBuf> {
 pub struct Tool {
     package: &'static str,
     path: &'static str,
+    /// Its name inside. busybox's shell prefers its own tools to files of the same name.
+    name: &'static str,
     /// Packages with libraries that a usual machine does not have.
     libraries: &'static [&'static str],
 }
 
 impl Tool {
     /// busybox's shell and small tools. Every machine has it.
-    pub const BUSYBOX: Tool = Tool { package: "busybox-static", path: "bin/busybox", libraries: &[] };
+    pub const BUSYBOX: Tool = Tool { package: "busybox-static", path: "bin/busybox", name: "busybox", libraries: &[] };
     /// The device mapper: linear, error, delay, flakey, crypt …
-    pub const DMSETUP: Tool = Tool { package: "dmsetup", path: "sbin/dmsetup", libraries: &["libdevmapper1.02.1"] };
+    pub const DMSETUP: Tool =
+        Tool { package: "dmsetup", path: "sbin/dmsetup", name: "dmsetup", libraries: &["libdevmapper1.02.1"] };
     /// Software RAID.
-    pub const MDADM: Tool = Tool { package: "mdadm", path: "sbin/mdadm", libraries: &[] };
+    pub const MDADM: Tool = Tool { package: "mdadm", path: "sbin/mdadm", name: "mdadm", libraries: &[] };
     /// Logical volumes.
     pub const LVM: Tool = Tool {
         package: "lvm2",
         path: "sbin/lvm",
+        name: "lvm",
         libraries: &["libdevmapper1.02.1", "libdevmapper-event1.02.1", "libaio1", "libedit2", "libbsd0"],
     };
     /// Makes ext4; busybox knows ext2 only.
-    pub const MKFS_EXT4: Tool = Tool { package: "e2fsprogs", path: "sbin/mke2fs", libraries: &[] };
+    pub const MKFS_EXT4: Tool = Tool { package: "e2fsprogs", path: "sbin/mke2fs", name: "mkfs.ext4", libraries: &[] };
     /// Partition tables; busybox's fdisk asks a person.
-    pub const SFDISK: Tool = Tool { package: "fdisk", path: "sbin/sfdisk", libraries: &["libfdisk1"] };
+    pub const SFDISK: Tool = Tool { package: "fdisk", path: "sbin/sfdisk", name: "sfdisk", libraries: &["libfdisk1"] };
 
     /// Puts it and its libraries into the archive, below `/sbin` and the libraries' own paths.
     pub(crate) fn put(&self, packages: &Packages, archive: &mut Archive) -> Result<()> {
         let folder = packages.get(self.package)?;
         let program = folder.join(self.path);
-        let name = self.path.rsplit('/').next().unwrap_or(self.path);
         let folder_inside = if *self == Tool::BUSYBOX { "bin" } else { "sbin" };
-        put_file(archive, &format!("{folder_inside}/{name}"), &program)?;
+        put_file(archive, &format!("{folder_inside}/{}", self.name), &program)?;
         for (name, path) in self.libraries_of(packages, &program)? {
             put_file(archive, &name, &path)?;
         }
