@@ -84,6 +84,27 @@ fn phases_before_the_interrupt_stay_in_the_record() {
     assert_eq!(sandbox.listing(), before);
 }
 
+/// The same of the command that most people stop half way.
+#[test]
+fn a_baseline_that_is_interrupted_shows_and_keeps_the_phases_before() {
+    let sandbox = Sandbox::new();
+    let json = sandbox.aside("record.json");
+    let mut command = sandbox.command(&["baseline", "--quick", "--no-evidence", ".", "--json"]);
+    let running = Running::start(command.arg(&json));
+    running.wait_for_worker("rand-read-4k-q1");
+    running.signal(libc::SIGTERM);
+    let (ran, _) = running.wait();
+    ran.assert_code(1);
+    let record = read_record(&json);
+    let interrupted = Outcome::Interrupted { signal: "SIGTERM".to_owned() };
+    let phases: Vec<_> = record.phases.iter().map(|p| (p.name.as_str(), p.outcome == Outcome::Complete)).collect();
+    assert_eq!(phases, [("seq-read-1m", true), ("seq-write-1m", true), ("rand-read-4k-q1", false)]);
+    assert_eq!(record.outcome, interrupted);
+    assert!(ran.out.contains("seq-write-1m") && ran.out.contains("INTERRUPTED by SIGTERM"), "{ran:?}");
+    assert_eq!(sandbox.listing(), [""; 0]);
+    assert_eq!(sandbox.run(&["history"]).out.lines().count(), 1, "it is not in the history");
+}
+
 #[test]
 fn an_interrupt_while_the_test_file_is_written_leaves_a_record_without_phases_and_no_file() {
     let sandbox = Sandbox::new();
