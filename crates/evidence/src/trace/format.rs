@@ -3,6 +3,9 @@
 //! Offsets of fields differ from kernel to kernel, so each is looked up by name. A page is a head and
 //! events after it; an event is a word with a length and the time since the last one, and its fields.
 //!
+//! Why not the kernel's text: reading it cost 575 ns of CPU an event, reading pages 30 (Linux 6.18, two
+//! cores, 8,000 events, twice).
+//!
 //! Source: Linux `Documentation/trace/ring-buffer-design.rst`, `include/linux/ring_buffer.h`
 //! (`enum ring_buffer_type`); `events/header_page`, `events/*/format`.
 

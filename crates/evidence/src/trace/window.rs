@@ -264,7 +264,7 @@ impl Tracer {
     fn window(&mut self, number: u32, begin_ns: u64) -> (Window, bool) {
         let began = Instant::now();
         let mut events = Vec::new();
-        let mut last_ns = Vec::new();
+        let mut sure = Sure::new(self.instance.room());
         let mut look = LOOK_FIRST;
         let is_stopped = loop {
             let is_stopped = self.stop.wait(look.min(LENGTH_MAX.saturating_sub(began.elapsed())));
@@ -272,37 +272,76 @@ impl Tracer {
             if is_stopped || began.elapsed() >= LENGTH_MAX {
                 break is_stopped;
             }
-            self.read(&mut events, &mut last_ns);
-            if events.iter().filter(|event| matches!(event.what, What::Issue { .. })).count() >= ISSUE_COUNT_ENOUGH {
+            self.read(&mut events, &mut sure);
+            let has_enough = events.iter().filter(|event| matches!(event.what, What::Issue { .. })).count();
+            if sure.lost_count > 0 || has_enough >= ISSUE_COUNT_ENOUGH {
                 break false;
             }
         };
         self.number.store(0, Release);
-        let mut end_ns = monotonic_ns();
-        self.own.look();
+        let end_ns = monotonic_ns();
         self.instance.disable();
-        self.read(&mut events, &mut last_ns);
-        let dropped = self.instance.newly_dropped();
-        // Of a processor that lost events, everything before its last one is known.
-        for (cpu, _) in dropped.iter().enumerate().filter(|(_, count)| **count > 0) {
-            end_ns = end_ns.min(last_ns.get(cpu).copied().unwrap_or(begin_ns));
-        }
-        let mut window = Window::of(number, (begin_ns, end_ns), events, &self.own);
-        window.lost_count = dropped.iter().sum();
+        self.read(&mut events, &mut sure);
+        self.own.look();
+        let mut window = Window::of(number, (begin_ns, end_ns.min(sure.until_ns)), events, &self.own);
+        window.lost_count = sure.lost_count;
         (window, is_stopped)
     }
 
-    fn read(&mut self, events: &mut Vec<Event>, last_ns: &mut Vec<u64>) {
+    /// Takes what is in the buffers, and then asks whether any of it was lost.
+    fn read(&mut self, events: &mut Vec<Event>, sure: &mut Sure) {
         let formats = &self.formats;
         self.instance.drain(|cpu, page| {
-            if last_ns.len() <= cpu {
-                last_ns.resize(cpu + 1, 0);
-            }
             formats.read_page(page, |event| {
-                last_ns[cpu] = last_ns[cpu].max(event.at_ns);
+                sure.saw(cpu, event.at_ns);
                 events.push(event);
             });
         });
+        sure.lost(&self.instance.newly_dropped());
+    }
+}
+
+/// Until when every event is known.
+///
+/// An event is lost when its processor's buffer is full; those that come after it was emptied again are
+/// kept, so a gap may lie anywhere behind the first events that surely found room.
+#[derive(Debug)]
+struct Sure {
+    room: usize,
+    until_ns: u64,
+    lost_count: u64,
+    /// For each processor: events since its buffer was empty and none was lost, and the time of the last
+    /// that surely found room.
+    cpus: Vec<(usize, u64)>,
+}
+
+impl Sure {
+    fn new(room: usize) -> Self {
+        Self { room, until_ns: u64::MAX, lost_count: 0, cpus: Vec::new() }
+    }
+
+    fn saw(&mut self, cpu: usize, at_ns: u64) {
+        if self.cpus.len() <= cpu {
+            self.cpus.resize(cpu + 1, (0, 0));
+        }
+        let (count, last_ns) = &mut self.cpus[cpu];
+        *count += 1;
+        if *count <= self.room {
+            *last_ns = at_ns;
+        }
+    }
+
+    /// What each processor lost since the last time.
+    fn lost(&mut self, counts: &[u64]) {
+        for (cpu, count) in counts.iter().enumerate() {
+            let seen = self.cpus.get(cpu).copied();
+            if *count > 0 {
+                self.lost_count += count;
+                self.until_ns = self.until_ns.min(seen.map_or(0, |seen| seen.1));
+            } else if let Some(seen) = self.cpus.get_mut(cpu) {
+                seen.0 = 0;
+            }
+        }
     }
 }
 
@@ -365,11 +404,27 @@ mod tests {
     }
 
     #[test]
+    fn after_a_loss_only_what_surely_found_room_before_it_is_known() {
+        let mut sure = Sure::new(2);
+        [10, 20, 30].into_iter().for_each(|at_ns| sure.saw(0, at_ns));
+        sure.saw(1, 15);
+        sure.lost(&[0, 0]);
+        assert_eq!((sure.until_ns, sure.lost_count), (u64::MAX, 0));
+        // The buffer was emptied, filled up at some moment after 50, and took events again when it was read.
+        [40, 50, 90].into_iter().for_each(|at_ns| sure.saw(0, at_ns));
+        sure.saw(1, 95);
+        sure.lost(&[7, 0]);
+        assert_eq!((sure.until_ns, sure.lost_count), (50, 7));
+        sure.lost(&[0, 0, 1]);
+        assert_eq!((sure.until_ns, sure.lost_count), (0, 8));
+    }
+
+    #[test]
     fn windows_do_not_overlap_and_grow_rarer_with_the_length_of_the_run() {
         for seed in [0, 1, 99] {
             let begins: Vec<Duration> = (1..700).map(|number| begin_of(number, seed)).collect();
             for pair in begins.windows(2) {
-                assert!(pair[1] >= pair[0] + LENGTH_MAX - PERIOD.min(LENGTH_MAX) || pair[1] > pair[0], "{pair:?}");
+                assert!(pair[1] >= pair[0] + LENGTH_MAX, "{pair:?}");
             }
             assert!(begins[0] >= PERIOD, "the second window does not follow the first at once");
             assert!(begins[600] > Duration::from_secs(3600), "{:?}", begins[600]);
