@@ -68,8 +68,10 @@ fn direct_transfers_are_found_at_their_places_and_nothing_objects() {
             assert_eq!(judgement.level, EvidenceLevel::E3, "{kind} {op}:\n{}", judgement.report());
             judgement.assert("traced_requests", CheckOutcome::Passed, "at its own place");
             let trace = judgement.trace.as_ref().expect("a trace");
-            assert!(trace.transfers.matched_count >= 100, "{kind} {op}:\n{}", judgement.report());
-            assert_eq!((trace.transfers.missing_count, trace.others.count), (0, 0), "{}", judgement.report());
+            // How many depends on how busy the machine is: a stall may fill a window.
+            let found = &trace.transfers;
+            assert_eq!(found.matched_count, found.sampled_count, "{kind} {op}:\n{}", judgement.report());
+            assert_eq!(trace.others.count, 0, "{kind} {op}:\n{}", judgement.report());
         }
     }
 }
@@ -94,7 +96,7 @@ fn synced_writes_on_a_filesystem_with_barriers_are_flushed_after_their_data() {
     assert_eq!(judgement.verdict, Verdict::Supported, "{}", judgement.report());
     assert_eq!(judgement.level, EvidenceLevel::E3, "{}", judgement.report());
     let syncs = &judgement.trace.as_ref().expect("a trace").syncs;
-    assert!(syncs.flushed_count >= 20 && syncs.failed_count() == 0, "{}", judgement.report());
+    assert!(syncs.flushed_count > 0 && syncs.failed_count() == 0, "{}", judgement.report());
 }
 
 /// The lie: `fdatasync` returns, and the disk was never told to flush its volatile cache.
@@ -106,7 +108,7 @@ fn synced_writes_without_barriers_are_shown_one_by_one_not_to_be_durable() {
     judgement.assert("flush_order", CheckOutcome::Contradicted, "no flush began and ended between");
     assert_eq!(judgement.level, EvidenceLevel::E3, "{}", judgement.report());
     let syncs = &judgement.trace.as_ref().expect("a trace").syncs;
-    assert!(syncs.unflushed_count >= 20 && syncs.durable_count() == 0, "{}", judgement.report());
+    assert!(syncs.unflushed_count > 0 && syncs.durable_count() == 0, "{}", judgement.report());
 }
 
 #[test]
@@ -167,7 +169,11 @@ fn a_neighbour_on_the_same_disk_is_named_with_its_bytes_and_one_on_another_disk_
             });
             let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
                 let file = open(&path, libc::O_DIRECT);
-                (0..4).for_each(|_| calls.blocks(OpKind::Read, &file, &path, BLOCKS));
+                // Several windows, however slowly `dd` begins.
+                let began = std::time::Instant::now();
+                while began.elapsed() < std::time::Duration::from_secs(2) {
+                    calls.blocks(OpKind::Read, &file, &path, 256);
+                }
             });
             stop.store(true, Ordering::Relaxed);
             judgement
