@@ -38,6 +38,9 @@ pub struct TraceRecord {
     pub window_count: u64,
     /// All windows together, in nanoseconds.
     pub window_ns: u64,
+    /// CPU time of the thread that traced: tracepoints switched, events read and put in order. What the
+    /// tracepoints themselves add to each request is not in it.
+    pub thread_cpu_ns: u64,
     /// Events that found no room in the kernel's buffer. The windows end before the first of them.
     pub lost_event_count: u64,
     /// Requests in our files' places.

@@ -42,6 +42,7 @@ pub(crate) fn assess(traced: &Traced, jobs: &[JobSamples<'_>]) -> TraceRecord {
         disks: traced.disks.iter().map(|disk| disk.name.clone()).collect(),
         window_count: traced.windows.len() as u64,
         window_ns: traced.windows.iter().map(Window::length_ns).sum(),
+        thread_cpu_ns: traced.thread_cpu_ns,
         lost_event_count: traced.windows.iter().map(|window| window.lost_count).sum(),
         inseparable: traced.inseparable.clone(),
         ..TraceRecord::default()

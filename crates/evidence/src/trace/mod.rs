@@ -48,6 +48,8 @@ pub struct Traced {
     pub places: Vec<FilePlace>,
     /// Why requests elsewhere may be ours all the same.
     pub inseparable: Option<String>,
+    /// CPU time of the thread that traced, in nanoseconds.
+    pub thread_cpu_ns: u64,
     /// Oldest first.
     pub(crate) windows: Vec<Window>,
 }
@@ -167,8 +169,9 @@ impl Trace {
         }
         if let Some(sampler) = self.sampler.take() {
             match sampler.end() {
-                Ok((windows, instance)) => {
+                Ok((windows, thread_cpu_ns, instance)) => {
                     self.seen.windows = windows;
+                    self.seen.thread_cpu_ns = thread_cpu_ns;
                     self.spent = Some(instance);
                 }
                 Err(reason) => self.seen.missing = Some(reason),

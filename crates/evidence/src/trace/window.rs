@@ -67,6 +67,12 @@ pub(crate) fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// CPU time of the calling thread.
+fn thread_cpu_ns() -> u64 {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64
+}
+
 impl Window {
     /// Puts events of all processors in order and joins each issue with its completion.
     pub(crate) fn of(number: u32, span: (u64, u64), mut events: Vec<Event>, own: &Own) -> Self {
@@ -186,7 +192,7 @@ fn begin_of(number: u32, seed: u64) -> Duration {
 /// The thread that opens and closes windows.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    thread: JoinHandle<(Vec<Window>, Instance)>,
+    thread: JoinHandle<(Vec<Window>, u64, Instance)>,
     stop: Arc<Stop>,
 }
 
@@ -219,14 +225,14 @@ impl Sampler {
         let mut tracer = Tracer { instance, formats, number, stop: Arc::clone(&stop), own: Own::default() };
         let body = move || {
             let windows = tracer.windows(begin_ns, seed);
-            (windows, tracer.instance)
+            (windows, thread_cpu_ns(), tracer.instance)
         };
         let thread = std::thread::Builder::new().name("trace".to_owned()).stack_size(256 << 10).spawn(body);
         Ok(Self { thread: thread.map_err(|error| format!("no thread to trace with: {error}"))?, stop })
     }
 
-    /// Closes the last window; all of them, and the instance for further phases.
-    pub(crate) fn end(self) -> Result<(Vec<Window>, Instance), String> {
+    /// Closes the last window; all of them, the thread's CPU time in nanoseconds, and the instance.
+    pub(crate) fn end(self) -> Result<(Vec<Window>, u64, Instance), String> {
         *self.stop.is_set.lock().expect("nobody panics while holding it") = true;
         self.stop.changed.notify_all();
         self.thread.join().map_err(|_| "the tracing thread panicked; this is a bug of trueio".to_owned())

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
     let mut is_traced = true;
     for (name, flags) in CASES {
         let mut ratios: [Vec<f64>; 3] = Default::default();
-        let (mut rates, mut traced, mut windows) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rates, mut traced, mut windows, mut threads) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for pair in 0..options.pair_count {
             let mut figures = [None; 2];
             // The other one first, each time: what drifts favours neither.
@@ -70,6 +70,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
                     is_traced &= phase.level >= EvidenceLevel::E3;
                     let trace = phase.trace.as_ref().context("a record without a trace")?;
                     traced.push(trace.window_ns as f64 / phase.elapsed_ns as f64);
+                    threads.push(trace.thread_cpu_ns as f64 / phase.elapsed_ns as f64);
                     windows.push(trace.window_count as f64);
                     rates.push(of_side.iops);
                 }
@@ -82,12 +83,14 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
         }
         let median = |values: Vec<f64>| Estimate::of(values).map_or(f64::NAN, |estimate| estimate.median);
         println!(
-            "{name}: {:.0} I/Os a second, {} pairs of {} s; {:.1} windows, {:.2} % of the time traced",
+            "{name}: {:.0} I/Os a second, {} pairs of {} s; {:.1} windows, {:.2} % of the time traced, the tracing \
+             thread took {:.3} % of a processor",
             median(rates),
             options.pair_count,
             options.seconds,
             median(windows),
-            median(traced) * 100.0
+            median(traced) * 100.0,
+            median(threads) * 100.0
         );
         for (ratios, (what, _)) in ratios.into_iter().zip(WHAT) {
             println!("  {what}: with evidence {}", told(ratios));
