@@ -87,7 +87,17 @@ pub(crate) fn address_sanitizer(required: &[&str]) -> (Outcome, Option<Counts>) 
     if !required.is_empty() {
         cargo.env("TRUEIO_REQUIRE", required.join(","));
     }
-    cargo.args(["test", "--package", "trueio-direct", "--lib", "--tests", "--no-fail-fast", "--target", TARGET]);
+    cargo.args([
+        "test",
+        "--package",
+        "trueio-direct",
+        "--lib",
+        "--tests",
+        "--examples",
+        "--no-fail-fast",
+        "--target",
+        TARGET,
+    ]);
     cargo.arg("--target-dir").arg(target_dir);
     counted(&mut cargo, &[])
 }

@@ -161,7 +161,9 @@ fn is_aligned(file: &DirectFile, buffer: &[u8], offset: u64, write: bool) -> boo
     let alignment = file.alignment();
     let unit = u64::from(if write { alignment.write_offset_bytes } else { alignment.read_offset_bytes }.unwrap_or(1));
     let memory = alignment.memory_bytes.unwrap_or(1) as usize;
-    buffer.as_ptr().addr() % memory == 0 && buffer.len() as u64 % unit == 0 && offset % unit == 0
+    buffer.as_ptr().addr() & (memory - 1) == 0
+        && buffer.len() as u64 == buffer.len() as u64 / unit * unit
+        && offset == offset / unit * unit
 }
 
 fn write(file: &DirectFile, model: &mut Vec<u8>, buffer: &[u8], offset: u64) {
@@ -173,7 +175,7 @@ fn write(file: &DirectFile, model: &mut Vec<u8>, buffer: &[u8], offset: u64) {
         }
         Err(TransferError::Misaligned(wrong)) => {
             assert!(!is_aligned(file, buffer, offset, true), "{wrong}");
-            assert!(wrong.write && wrong.value % u64::from(wrong.needed_bytes) != 0);
+            assert!(wrong.write && !wrong.value.is_multiple_of(wrong.needed_bytes.into()));
         }
         Err(error) => panic!("{error:?}"),
     }
