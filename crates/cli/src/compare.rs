@@ -78,7 +78,7 @@ pub(crate) fn arguments() -> Command {
                 .action(ArgAction::Append),
         )
         .arg(
-            value("accept", "NAME,…", "Compare records although these circumstances differ (disk, transport, size, …)")
+            value("accept-difference", "NAME,…", "Compare records although these circumstances differ (disk, transport, size, …)")
                 .action(ArgAction::Append)
                 .value_delimiter(','),
         )
@@ -379,7 +379,7 @@ fn records(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches)
     output::refuse_to_replace(matches, names.iter().map(|name| Path::new(name.as_str())))?;
     let runs: Vec<Named> = names.iter().map(|name| stored(name)).collect::<Result<_, Failure>>()?;
     let mut compared = compare_runs(&runs, margin).map_err(|e| Failure::refused(e.to_string()))?;
-    let accepted: Vec<&str> = matches.get_many::<String>("accept").into_iter().flatten().map(|n| n.trim()).collect();
+    let accepted: Vec<&str> = matches.get_many::<String>("accept-difference").into_iter().flatten().map(|n| n.trim()).collect();
     for difference in &mut compared.differences {
         difference.forbids &= !accepted.contains(&difference.name.as_str());
     }
@@ -401,7 +401,7 @@ fn records(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches)
             }
         }
         return Err(Failure::refused(format!(
-            "{text}\n\nhint: if the difference is what you want to compare, say so: --accept {}",
+            "{text}\n\nhint: if the difference is what you want to compare, say so: --accept-difference {}",
             together.join(",")
         )));
     }

@@ -267,8 +267,8 @@ fn records_of_other_work_are_refused_by_name_unless_the_difference_is_accepted()
     let sandbox = Sandbox::new();
     let a = run_record(&sandbox, "a.json", &[]);
     let b = run_record(&sandbox, "b.json", &["--bs", "64k"]);
-    sandbox.run(&["compare", &a, &b]).assert_refused(&["bs differs: 4k in", "64k in", "--accept bs"]);
-    let ran = sandbox.run(&["compare", &a, &b, "--accept", "bs"]);
+    sandbox.run(&["compare", &a, &b]).assert_refused(&["bs differs: 4k in", "64k in", "--accept-difference bs"]);
+    let ran = sandbox.run(&["compare", &a, &b, "--accept-difference", "bs"]);
     ran.assert_code(0);
     assert!(ran.out.contains("bs: 4k in A, 64k in B"), "{ran:?}");
 }

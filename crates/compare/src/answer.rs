@@ -190,7 +190,7 @@ impl<'a> Series<'a> {
             return answer;
         }
         let needs = |pair_count: u64| Needs { pair_count, time_ns: pair_count.saturating_mul(question.round_ns) };
-        let Some(interval) = interval else {
+        let Some(interval) = interval.filter(is_shown) else {
             let least = match &self.log_ratios {
                 Some(_) => trueio_stats::least_pairs(alpha).unwrap_or(usize::MAX),
                 None => trueio_stats::BCA_PAIRS_MIN,
@@ -238,6 +238,11 @@ impl<'a> Series<'a> {
             self.rounds.iter().map(|round| Some(round[0].value(self.metric)?.ln())).collect();
         noise_floor(&values?)
     }
+}
+
+/// True if the ends of the interval of a ratio are numbers: e^700 is the last that is one.
+pub(crate) fn is_shown(log_ratio: &Interval) -> bool {
+    [log_ratio.estimate, log_ratio.low, log_ratio.high].iter().all(|v| v.abs() < 600.0)
 }
 
 /// A margin in percent without needless digits.
@@ -340,4 +345,94 @@ pub(crate) fn typical<'s>(samples: impl Iterator<Item = &'s Sample> + Clone, met
     let logs: Option<Vec<f64>> = samples.map(|s| Some(s.value(metric)?.ln())).collect();
     // The same kind of average as the ratio's: robust, in logarithms.
     hodges_lehmann_estimate(&logs?).map(f64::exp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Shape;
+    use proptest::prelude::*;
+    use trueio_model::{EvidenceLevel, Histogram};
+
+    fn sample(values: &[u64]) -> Sample {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|&v| histogram.record(v));
+        Sample {
+            begin_ns: 0,
+            iops: values.len() as f64,
+            bytes_per_s: values.len() as f64 * 4096.0,
+            cpu_ns_per_io: Some(1_000.0),
+            io_count: values.len() as u64,
+            buckets: histogram.buckets().collect(),
+            shape: Shape::default(),
+            verdict: Verdict::Supported,
+            level: EvidenceLevel::E2,
+            objections: Vec::new(),
+        }
+    }
+
+    fn question() -> Question {
+        Question { margin: 0.05, alpha: 0.05, widening: 1.0, round_ns: 1, seed: 1, is_final: true }
+    }
+
+    proptest! {
+        /// Slices that are put together have the quantiles of all their I/Os, each as often as its slice was drawn.
+        #[test]
+        fn pooled_quantiles_are_those_of_all_ios_sorted(
+            slices in prop::collection::vec(prop::collection::vec(1u64..1_000_000_000, 1..60), 1..6),
+            times in prop::collection::vec(0u32..4, 6),
+            q in 0.01f64..0.999,
+        ) {
+            let samples: Vec<Sample> = slices.iter().map(|s| sample(s)).collect();
+            let times = &times[..slices.len()];
+            let mut all: Vec<u64> =
+                slices.iter().zip(times).flat_map(|(s, &n)| s.iter().copied().flat_map(move |v| (0..n).map(move |_| v))).collect();
+            all.sort_unstable();
+            match Pooled::of(samples.iter()).quantile(times, q) {
+                None => prop_assert!(all.is_empty()),
+                Some(found) => {
+                    let rank = ((q * all.len() as f64 * (1.0 - 1e-12)).ceil() as usize).max(1);
+                    let truth = all[rank - 1] as f64;
+                    prop_assert!((found - truth).abs() <= truth / 128.0 + 1.0, "{} for {}", found, truth);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn slices_without_an_io_are_resampled_and_divide_nothing() {
+        let mut rounds: Vec<Vec<Sample>> =
+            (0..40).map(|i| vec![sample(&[100 + i; 50]), sample(&[100 + i; 50])]).collect();
+        rounds[7][1] = sample(&[]);
+        rounds[7][1].cpu_ns_per_io = None;
+        let found = answers(&rounds, 2, &[Metric::Iops], &question());
+        assert_eq!(found[0].basis, Basis::ResampledPairs);
+        assert!(found[0].ratio.is_some_and(|r| r.low > 0.5 && r.high < 1.5), "{found:?}");
+        // All of them without one: no ratio, and a reason.
+        let empty: Vec<Vec<Sample>> = (0..40).map(|_| vec![sample(&[]), sample(&[])]).collect();
+        for answer in answers(&empty, 2, &Metric::ALL[..3], &question()) {
+            assert_eq!((answer.conclusion, answer.ratio), (Conclusion::CannotTell, None));
+            assert_eq!(answer.reason.as_deref(), Some("neither side has this figure"));
+        }
+    }
+
+    #[test]
+    fn latencies_of_different_kinds_are_not_compared_and_rates_are() {
+        let mut rounds: Vec<Vec<Sample>> = (0..20).map(|_| vec![sample(&[100; 50]), sample(&[200; 50])]).collect();
+        rounds.iter_mut().for_each(|round| round[1].shape.has_syncs = true);
+        let found = answers(&rounds, 2, &[Metric::Iops, Metric::P50], &question());
+        assert!(found[0].ratio.is_some());
+        assert!(found[1].ratio.is_none() && found[1].reason.as_deref().is_some_and(|r| r.contains("sync calls")));
+    }
+
+    #[test]
+    fn one_contradicted_slice_in_ten_leaves_no_winner_and_one_in_a_hundred_does() {
+        for (count, has_winner) in [(10, false), (100, true)] {
+            let mut rounds: Vec<Vec<Sample>> =
+                (0..count).map(|_| vec![sample(&[100; 50]), sample(&[100; 25])]).collect();
+            rounds[3][0].verdict = Verdict::Contradicted;
+            let found = answers(&rounds, 2, &[Metric::Iops], &question());
+            assert_eq!(found[0].conclusion == Conclusion::Worse, has_winner, "{found:?}");
+        }
+    }
 }

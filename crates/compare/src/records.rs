@@ -408,5 +408,8 @@ fn interval(
     // Around the runs' own figures, as wide as the series says.
     let shift = log_ratio - found.estimate;
     let interval = Interval { estimate: log_ratio, low: found.low + shift, high: found.high + shift };
+    if !crate::answer::is_shown(&interval) {
+        return Err("the figures vary so much that the interval holds everything".to_owned());
+    }
     Ok((interval, a.means.len().min(b.means.len()) as u32))
 }

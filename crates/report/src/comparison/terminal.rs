@@ -201,13 +201,7 @@ impl Page {
             let part = if gate.part.is_empty() { String::new() } else { format!("{}: ", gate.part) };
             let word = words::gate_word(gate.verdict);
             let mut text = String::new();
-            wrap(
-                &mut text,
-                "  ",
-                4,
-                &format!("{word}: {part}{} · {}", gate.condition, gate.sentence),
-                self.style.width,
-            );
+            wrap(&mut text, "  ", 4, &format!("{word}: {part}{}: {}", gate.condition, gate.sentence), self.style.width);
             let text = text.replacen(word, &self.paint(code, word), 1);
             self.out.push_str(&text);
         }

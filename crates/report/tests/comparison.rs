@@ -1,0 +1,204 @@
+//! A comparison in every output: nothing in it becomes markup or drives a terminal, and what is absurd is no figure.
+
+use trueio_model::{
+    Answer, Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Circumstance, Comparison, Conclusion, EvidenceLevel, Figure,
+    GateResult, GateVerdict, Histogram, Method, Metric, Needs, Outcome, Part, Ratio, Side, Slice, ToolFacts, Verdict,
+};
+use trueio_report::{
+    ComparisonError, Style, comparison_html, comparison_json, comparison_junit, comparison_markdown,
+    comparison_terminal, parse_comparison,
+};
+
+const EVIL: &str = "<script>alert(1)</script>\x1b[2J|`@everyone`&\"'";
+
+fn side(name: &str, ns: u64) -> Side {
+    let mut latency = Histogram::new();
+    (0..5_000u64).for_each(|i| latency.record(ns + i * ns / 5_000));
+    let slice = |round: u32| Slice {
+        round,
+        place: round % 2,
+        begin_ns: u64::from(round) * 700_000_000,
+        figures: vec![Figure { metric: Metric::Iops, value: 1e9 / ns as f64 + f64::from(round) }],
+        verdict: Verdict::Supported,
+    };
+    Side {
+        name: name.to_owned(),
+        detail: "randread 4k q1".to_owned(),
+        verdict: Verdict::Supported,
+        level: EvidenceLevel::E2,
+        reasons: vec![format!("foreign_io (1 of 8 slices): {EVIL}")],
+        figures: vec![
+            Figure { metric: Metric::Iops, value: 1e9 / ns as f64 },
+            Figure { metric: Metric::P99, value: ns as f64 },
+        ],
+        latency,
+        percentiles: Vec::new(),
+        slices: (0..8).map(slice).collect(),
+    }
+}
+
+fn answer(metric: Metric, conclusion: Conclusion, ratio: Option<(f64, f64, f64)>) -> Answer {
+    Answer {
+        side: 1,
+        metric,
+        conclusion,
+        ratio: ratio.map(|(estimate, low, high)| Ratio {
+            estimate,
+            low,
+            high,
+            alpha: 0.05,
+            p: Some(0.0002),
+            pair_count: 80,
+        }),
+        basis: if ratio.is_some() { Basis::PairRatios } else { Basis::Nothing },
+        reason: ratio.is_none().then(|| format!("no reason {EVIL}")),
+        needs: ratio.is_none().then_some(Needs { pair_count: 18, time_ns: 13_000_000_000 }),
+        noise_floor: Some(0.012),
+    }
+}
+
+fn comparison(name: &str) -> Comparison {
+    Comparison {
+        format: COMPARISON_FORMAT.to_owned(),
+        version: COMPARISON_VERSION,
+        started_at: "2026-11-21T20:28:32Z".to_owned(),
+        command: vec!["trueio".to_owned(), name.to_owned()],
+        tool: ToolFacts { name: "trueio".to_owned(), version: "0.1.0".to_owned(), build: "release".to_owned() },
+        method: Method::Interleaved {
+            seed: 7,
+            slice_ns: 300_000_000,
+            head_ns: 30_000_000,
+            round_count: 80,
+            round_max: 100,
+            look_count: 4,
+            look_max: 5,
+        },
+        margin: 0.05,
+        alpha: 0.05,
+        differences: vec![Circumstance {
+            side: 1,
+            name: "kernel".to_owned(),
+            first: "6.1".to_owned(),
+            this: name.to_owned(),
+            forbids: false,
+        }],
+        parts: vec![Part {
+            name: String::new(),
+            sides: vec![side("before", 100_000), side(name, 111_000)],
+            answers: vec![
+                answer(Metric::Iops, Conclusion::Worse, Some((0.9, 0.88, 0.93))),
+                answer(Metric::P99, Conclusion::CannotTell, None),
+                answer(Metric::P50, Conclusion::Same, Some((1.01, 0.99, 1.03))),
+            ],
+        }],
+        notes: vec![format!("a note {EVIL}")],
+        setting: None,
+        gates: vec![GateResult {
+            condition: format!("iops < -5% {name}"),
+            part: String::new(),
+            side: 1,
+            verdict: GateVerdict::Shown,
+            sentence: format!("{name}: iops −10 %"),
+        }],
+        outcome: Outcome::Complete,
+    }
+}
+
+fn style(width: usize) -> Style {
+    Style { width, color: false, unicode: true }
+}
+
+#[test]
+fn names_and_sentences_never_become_markup_or_escape_sequences() {
+    let comparison = comparison(EVIL);
+    let html = comparison_html(&comparison);
+    assert!(!html.contains("<script>alert") && !html.contains('\x1b'), "markup on the page");
+    let xml = comparison_junit(&comparison);
+    let document = roxmltree::Document::parse(&xml).unwrap_or_else(|e| panic!("{e}\n{xml}"));
+    let suite = document.root_element().first_element_child().expect("a suite");
+    assert_eq!((suite.attribute("tests"), suite.attribute("failures")), (Some("1"), Some("1")));
+    let markdown = comparison_markdown(&comparison);
+    assert!(
+        !markdown.contains("<script") && !markdown.contains("@everyone") && !markdown.contains('\x1b'),
+        "{markdown}"
+    );
+    for line in markdown.lines().filter(|line| line.starts_with("| IOPS")) {
+        assert_eq!(line.matches('|').count(), 7, "{line}");
+    }
+    for color in [false, true] {
+        let text = comparison_terminal(&comparison, &Style { color, ..style(100) });
+        assert!(!text.contains("\x1b[2J"), "{text:?}");
+    }
+}
+
+#[test]
+fn the_page_holds_every_plot_and_the_document_itself() {
+    let comparison = comparison("after");
+    let html = comparison_html(&comparison);
+    assert_eq!(html.matches("<svg").count(), 4, "forest, percentiles, difference, over time");
+    for svg in html.split("<svg").skip(1) {
+        let svg = format!("<svg{}</svg>", svg.split("</svg>").next().unwrap_or_default());
+        roxmltree::Document::parse(&svg).unwrap_or_else(|e| panic!("{e}: {svg}"));
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+    let json = html.split("id=\"comparison\">").nth(1).and_then(|rest| rest.split("</script>").next()).expect("JSON");
+    assert_eq!(parse_comparison(json).expect("a comparison"), comparison);
+    assert!(!html.contains("http://") || !html.contains("src=\"http"), "nothing is loaded");
+}
+
+#[test]
+fn a_terminal_line_keeps_its_width_and_without_unicode_it_is_ascii() {
+    for width in [72, 80, 100, 132] {
+        let text = comparison_terminal(&comparison("after"), &style(width));
+        for line in text.lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+        assert!(text.contains("slower by more than 5 %") && text.contains("FAILED: iops < -5% after"), "{text}");
+    }
+    let clean = comparison("after");
+    assert!(comparison_terminal(&clean, &Style { unicode: false, ..style(100) }).is_ascii());
+}
+
+#[test]
+fn absurd_figures_are_no_figures_and_damage_nothing() {
+    for value in [0.0, -1.0, f64::NAN, f64::INFINITY, f64::MIN_POSITIVE, f64::MAX] {
+        let mut comparison = comparison("after");
+        let part = &mut comparison.parts[0];
+        part.answers[0].ratio =
+            Some(Ratio { estimate: value, low: value, high: value, alpha: value, p: Some(value), pair_count: 0 });
+        part.sides[1].figures[0].value = value;
+        part.sides[1].slices[0].figures[0].value = value;
+        part.answers.push(Answer { side: 99, ..part.answers[0].clone() });
+        let all = [
+            comparison_terminal(&comparison, &style(100)),
+            comparison_html(&comparison),
+            comparison_markdown(&comparison),
+        ];
+        for text in &all[..1] {
+            assert!(!text.contains("NaN"), "{text}");
+        }
+        comparison_junit(&comparison);
+    }
+    let mut nothing = comparison("after");
+    nothing.parts[0].sides.clear();
+    comparison_html(&nothing);
+    nothing.parts.clear();
+    assert!(comparison_terminal(&nothing, &style(100)).contains("Nothing was measured"));
+    comparison_html(&nothing);
+    comparison_junit(&nothing);
+    comparison_markdown(&nothing);
+}
+
+#[test]
+fn a_comparison_is_read_back_the_same_and_other_texts_are_named() {
+    let comparison = comparison("after");
+    let json = comparison_json(&comparison);
+    assert_eq!(parse_comparison(&json).expect("a comparison"), comparison);
+    assert!(matches!(parse_comparison("{"), Err(ComparisonError::NotJson(_))));
+    assert!(matches!(parse_comparison("[]"), Err(ComparisonError::NotAComparison | ComparisonError::NotJson(_))));
+    assert!(matches!(parse_comparison("{\"format\":\"trueio-record\"}"), Err(ComparisonError::NotAComparison)));
+    let newer = json.replacen("\"version\": 1", "\"version\": 9", 1);
+    assert!(matches!(parse_comparison(&newer), Err(ComparisonError::Newer(9))), "{}", &newer[..80]);
+    let damaged = json.replacen("\"margin\"", "\"margins\"", 1);
+    assert!(matches!(parse_comparison(&damaged), Err(ComparisonError::Damaged(_))));
+}
