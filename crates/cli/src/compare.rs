@@ -379,7 +379,8 @@ fn records(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches)
     output::refuse_to_replace(matches, names.iter().map(|name| Path::new(name.as_str())))?;
     let runs: Vec<Named> = names.iter().map(|name| stored(name)).collect::<Result<_, Failure>>()?;
     let mut compared = compare_runs(&runs, margin).map_err(|e| Failure::refused(e.to_string()))?;
-    let accepted: Vec<&str> = matches.get_many::<String>("accept-difference").into_iter().flatten().map(|n| n.trim()).collect();
+    let accepted: Vec<&str> =
+        matches.get_many::<String>("accept-difference").into_iter().flatten().map(|n| n.trim()).collect();
     for difference in &mut compared.differences {
         difference.forbids &= !accepted.contains(&difference.name.as_str());
     }

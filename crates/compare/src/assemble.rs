@@ -46,6 +46,13 @@ pub fn from_rounds(
             side_of(name, detail, &found.rounds, &found.places, index, latency)
         })
         .collect();
+    if found.rounds.iter().flatten().any(|sample| sample.shape.has_syncs) {
+        notes.push(
+            "Latencies are those of the transfers; the sync calls between them are operations of their own and not in them. \
+             I/Os a second hold both."
+                .to_owned(),
+        );
+    }
     notes.extend(rare_slow_slices(&found.rounds, &found.answers, names));
     let method = Method::Interleaved {
         seed: settings.seed,

@@ -146,7 +146,7 @@ impl Gate {
                             _ => GateVerdict::CannotTell,
                         };
                         let changes = format!(
-                            "{} {}, with certainty between {} and {}",
+                            "{} {}, between {} and {}",
                             self.metric,
                             change(ratio.estimate),
                             change(ratio.low),
