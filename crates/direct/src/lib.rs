@@ -120,23 +120,24 @@
 //!
 //! # What each call does on each system
 //!
-//! | task | Linux | macOS | FreeBSD | Windows |
-//! |---|---|---|---|---|
-//! | past the cache: file | `O_DIRECT` | `F_NOCACHE`: not kept | `O_DIRECT`: not kept | `FILE_FLAG_NO_BUFFERING` |
-//! | past the cache: disk | `O_DIRECT` | `/dev/rdiskN` | every disk | `FILE_FLAG_NO_BUFFERING` |
-//! | who tells support | `statx`, `statfs`, mount options | nobody | nobody | the call itself; Wine is recognised |
-//! | who tells alignment | `statx`, `XFS_IOC_DIOINFO`, sector | `DKIOCGETBLOCKSIZE` | `DIOCGSECTORSIZE` | `FileStorageInfo`, storage query, `GetDiskFreeSpaceW` |
-//! | every write durable | `O_DSYNC`, `O_SYNC` | `O_DSYNC`, `O_SYNC` (not through the drive's cache) | `O_DSYNC`, `O_SYNC` | `FILE_FLAG_WRITE_THROUGH` |
-//! | flush | see [`FlushLevel`] | | | |
-//! | names durable | `fsync` of the folder | the same | the same | no call is documented |
-//! | reserve | `fallocate` | `F_PREALLOCATE`, `ftruncate` | `posix_fallocate` | `FileAllocationInfo`, end of file |
-//! | residency | `cachestat`, `mincore` | `mincore` | `mincore` if `vm.mincore_mapped` is 0 | no call |
-//! | evict | `posix_fadvise` | `msync(MS_INVALIDATE)` | `posix_fadvise` | no call |
-//! | lock a file | `flock` | `flock` | `flock` | `LockFileEx`, mandatory |
-//! | lock a range | `F_OFD_SETLK` | `F_OFD_SETLK` | no call | `LockFileEx`, mandatory |
-//! | alone on a disk | `O_EXCL` | `O_EXLOCK`, advisory | `O_EXLOCK`, advisory | share mode 0, `FSCTL_LOCK_VOLUME` |
-//! | atomic, uncached, durable writes | `RWF_ATOMIC`, `RWF_DONTCACHE`, `RWF_DSYNC` | no call | no call | no call |
-//! | serial number | SCSI page 0x80, sysfs | none (IOKit only) | `DIOCGIDENT` | `StorageDeviceProperty` |
+//! | task | Linux | macOS | FreeBSD | Windows | source |
+//! |---|---|---|---|---|---|
+//! | past the cache: file | `O_DIRECT` | `F_NOCACHE`: not kept | `O_DIRECT`: not kept | `FILE_FLAG_NO_BUFFERING` | open(2) of Linux and FreeBSD; macOS fcntl(2); Microsoft "File Buffering" |
+//! | past the cache: disk | `O_DIRECT` | `/dev/rdiskN` | every disk | `FILE_FLAG_NO_BUFFERING` | the same; `<sys/disk.h>` |
+//! | who tells support | `statx`, `statfs`, mount options | nobody | nobody | the call itself; Wine is recognised | statx(2), statfs(2), proc_pid_mountinfo(5) |
+//! | who tells alignment | `statx`, `XFS_IOC_DIOINFO`, sector | `DKIOCGETBLOCKSIZE` | `DIOCGSECTORSIZE` | `FileStorageInfo`, storage query, `GetDiskFreeSpaceW` | statx(2), xfsctl(3), `<sys/disk.h>`; "FILE_STORAGE_INFO" |
+//! | every write durable | `O_DSYNC`, `O_SYNC` | `O_DSYNC`, `O_SYNC` (not through the drive's cache) | `O_DSYNC`, `O_SYNC` | `FILE_FLAG_WRITE_THROUGH` | open(2); "CreateFileW" |
+//! | flush | see [`FlushLevel`] | | | |  |
+//! | names durable | `fsync` of the folder | the same | the same | no call is documented | fsync(2) |
+//! | reserve | `fallocate` | `F_PREALLOCATE`, `ftruncate` | `posix_fallocate` | `FileAllocationInfo`, end of file | fallocate(2), posix_fallocate(2), macOS fcntl(2); "FILE_ALLOCATION_INFO" |
+//! | residency | `cachestat`, `mincore` | `mincore` | `mincore` if `vm.mincore_mapped` is 0 | no call | Linux `mm/filemap.c`, mincore(2) |
+//! | evict | `posix_fadvise` | `msync(MS_INVALIDATE)` | `posix_fadvise` | no call | posix_fadvise(2), msync(2) |
+//! | lock a file | `flock` | `flock` | `flock` | `LockFileEx`, mandatory | flock(2); "LockFileEx" |
+//! | lock a range | `F_OFD_SETLK` | `F_OFD_SETLK` | no call | `LockFileEx`, mandatory | fcntl_locking(2); "LockFileEx" |
+//! | alone on a disk | `O_EXCL` | `O_EXLOCK`, advisory | `O_EXLOCK`, advisory | share mode 0, `FSCTL_LOCK_VOLUME` | open(2); "CreateFileW", "FSCTL_LOCK_VOLUME" |
+//! | atomic, uncached, durable writes | `RWF_ATOMIC`, `RWF_DONTCACHE`, `RWF_DSYNC` | no call | no call | no call | pwritev2(2), Linux `include/uapi/linux/fs.h` |
+//! | huge pages for large buffers | `MADV_HUGEPAGE` | not asked for | made by the system itself | not asked for | madvise(2) |
+//! | serial number | SCSI page 0x80, sysfs | none (IOKit only) | `DIOCGIDENT` | `StorageDeviceProperty` | SPC-4 7.8.15, `<sys/disk.h>`; "STORAGE_DEVICE_DESCRIPTOR" |
 //!
 //! Where a system has no call, the function fails with [`std::io::ErrorKind::Unsupported`] and a
 //! sentence, and does not do something else.
@@ -146,7 +147,8 @@
 //! Linux: for real, on ext4, ext4 with `data=journal`, XFS, btrfs, tmpfs, ramfs, overlayfs, and loop
 //! devices of both sector sizes. Windows: under Wine 8.0, which lacks several of the calls; never on
 //! Windows itself. macOS and FreeBSD: type-checked and linked, never run; each call names the manual page
-//! it rests on. On no system was a disk with a serial number at hand.
+//! it rests on. On no system was a disk with a serial number at hand. Call by call, with the test that would fail:
+//! `docs/platforms.md` of the repository.
 //!
 //! One door, one file per system: `os/{linux,macos,freebsd,windows}.rs` offer the same functions.
 #![deny(missing_docs)]
