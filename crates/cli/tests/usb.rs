@@ -78,6 +78,7 @@ fn without_a_name_every_disk_is_explained_and_a_name_of_none_or_several_is_refus
     assert_eq!(ran.out.matches("the kernel's rules\n").count(), 4, "{ran:?}");
     on("four-kinds", &["explain", "sdx"]).assert_refused(&["`sdx` is no USB disk", "sda at 1-4:1.0, serial SIM3"]);
     on("none", &["explain", "sda"]).assert_refused(&["there is none"]);
+    on("not-authorized", &["explain", "2-1"]).assert_refused(&["the disk in 2-1", "it is not authorized"]);
     let none = on("none", &["explain"]);
     assert!(none.out.contains("There is no USB disk") && none.out.contains("/sys/bus/usb/devices"), "{none:?}");
 }

@@ -65,8 +65,14 @@ pub(super) fn find<'a>(system: &System, report: &'a UsbReport, name: &str) -> Re
             let all: Vec<String> = report.disks.iter().map(called).collect();
             let there =
                 if all.is_empty() { "there is none".to_owned() } else { format!("there are {}", all.join("; ")) };
+            let unseen: Vec<String> = report
+                .unseen
+                .iter()
+                .map(|sentence| format!("\n  not seen: {}", trueio_report::clean(sentence)))
+                .collect();
+            let unseen = unseen.concat();
             Err(Failure::refused(format!(
-                "`{name}` is no USB disk: {there}\n\nhint: `trueio usb list` shows them, and how it looked"
+                "`{name}` is no USB disk: {there}{unseen}\n\nhint: `trueio usb list` shows them, and how it looked"
             )))
         }
         several => {

@@ -235,9 +235,14 @@ fn switch_to(system: &System, name: &str, to: UsbTransport, keeps: bool) -> Resu
     }
     let plan = look.plan.as_ref().map_err(|refusal| refused(name, refusal))?;
     eprint!("{}", shown(plan));
+    let before = states()?.into_iter().find(|state| state.plan.interface == plan.interface);
     let outcome = execute(system, plan.clone(), &mut LiveHands::new(PathBuf::from(STATES)), &mut say);
     let code = tell(&plan.interface, to, &outcome);
     if code == 0 {
+        // Back where it was before the first switch: there is nothing to put back any more.
+        if before.is_some_and(|state| state.plan.from == to && state.plan.serial == plan.serial) {
+            forget(&plan.interface);
+        }
         keep(system, &look, to, keeps)?;
     }
     Ok(code)

@@ -301,15 +301,17 @@ fn to_uas(disk: &UsbDisk, decision: &Decision) -> Option<UsbWay> {
             let entry = quirks::entry_letters(&old, vendor, product).unwrap_or_default();
             let without = quirks::letters(quirks::flags(&entry) & !quirks::IGNORE_UAS);
             let (new, quirk) = if without.is_empty() {
-                (quirks::without_entry(&old, vendor, product), None)
+                (Some(quirks::without_entry(&old, vendor, product)), None)
             } else {
                 let entry = format!("{vendor:04x}:{product:04x}:{without}");
-                (quirks::with_entry(&old, vendor, product, &entry).unwrap_or_default(), Some(entry))
+                (quirks::with_entry(&old, vendor, product, &entry).ok(), Some(entry))
             };
+            // Where the new string would be too long there is none to write.
+            let by_hand =
+                new.map(|new| format!("echo '{new}' > {QUIRKS}, which counts for disks plugged in from now on"));
             Some(UsbWay {
                 what: "Use UAS again: take the flag u out of the quirk string".to_owned(),
-                commands: [commands, vec![format!("echo '{new}' > {QUIRKS}, which counts for disks plugged in from now on")]]
-                    .concat(),
+                commands: commands.into_iter().chain(by_hand).collect(),
                 quirk,
                 persist: vec![
                     "take the entry out of where it is set: a line `options usb-storage quirks=…` in /etc/modprobe.d, or \
