@@ -66,6 +66,10 @@ impl<T> Exported<T> {
         flags: c_int,
         what: &str,
     ) -> PyResult<()> {
+        if !view.is_null() {
+            // SAFETY: the interpreter's own structure. Whoever fails must leave it like this: Python/C API, `bf_getbuffer`.
+            unsafe { (*view).obj = std::ptr::null_mut() };
+        }
         self.alive(what)?;
         let length = isize::try_from(self.length).expect("an allocation is no longer than isize::MAX");
         // SAFETY: `view` is the interpreter's; memory of `length` bytes lies at `start`, and stays there while
