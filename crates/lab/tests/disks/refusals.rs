@@ -2,6 +2,7 @@
 //! own counters say so. Each case names the device as that which may be overwritten.
 
 use crate::{EXT4, assert_unwritten, shelf, writes_to};
+use std::time::{Duration, Instant};
 use trueio_lab::{Machine, on};
 
 /// Erases what a case has left, so that the next finds a bare disk.
@@ -138,17 +139,25 @@ fn a_physical_volume_is_refused_with_its_volume_group_active_and_inactive() {
     });
 }
 
+/// Goal: a disk that somebody holds with `O_EXCL`, and of which sysfs tells nothing, is refused.
+/// Method: a first run writes to the disk, which it has claimed; a second one may not.
 #[test]
-fn a_disk_that_another_program_has_claimed_is_refused() {
+fn a_disk_that_another_run_writes_to_is_refused() {
     on(&shelf(), |machine| {
         let disk = machine.device("virt");
-        // A device mapper table claims its disk before it is in use; a mapping that is only loaded
-        // has no device yet that would show among the holders' mounts.
-        machine.ok("dmsetup create lab-idle --notable");
-        machine.ok(&format!("dmsetup load lab-idle --table '0 65536 linear {disk} 0'"));
-        let ran = assert_unwritten(machine, "virt", |machine| writes_to(machine, &disk, ""));
-        machine.ok("dmsetup remove lab-idle");
-        ran.assert_refused(&["rule: target_c"]);
+        let before = machine.simulated("virt").counts().writes;
+        let job = "run --rw write --bs 4k --size 64k --time_based --runtime 60s --direct require --no-history";
+        machine.ok(&format!(
+            "trueio {job} --filename {disk} --overwrite_existing {disk} > /tmp/first 2>&1 & echo $! > /tmp/pid"
+        ));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while machine.simulated("virt").counts().writes < before + 100 {
+            assert!(Instant::now() < deadline, "the first run does not write: {}", machine.ok("cat /tmp/first"));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let second = writes_to(machine, &disk, "");
+        machine.ok("kill -INT $(cat /tmp/pid); while kill -0 $(cat /tmp/pid) 2>/dev/null; do sleep 0.05; done");
+        second.assert_refused(&["rule: target_claimed"]);
         writes_to(machine, &disk, "").assert_code(0);
     });
 }
