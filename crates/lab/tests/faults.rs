@@ -165,7 +165,7 @@ fn a_queue_is_served_by_all_channels_of_a_simulated_disk() {
         let device = machine.device("channels");
         let mut rate = |depth: u32| {
             let job = format!("--rw randread --bs 4k --iodepth {depth} --time_based --runtime 3s --direct require");
-            let ran = machine.trueio(&format!("run {job} --no-history --json - --filename {device}"));
+            let ran = machine.trueio(&format!("run {job} --no-history --no-evidence --json - --filename {device}"));
             let record = record_of(&ran.assert_code(0));
             io_count(&record, OpKind::Read) as f64 / (record.phases[0].elapsed_ns as f64 / 1e9)
         };

@@ -41,7 +41,7 @@ fn shelf() -> Spec {
 fn writes_to(machine: &mut Machine, path: &str, words: &str) -> Ran {
     machine.trueio(&format!(
         "run --rw write --bs 4k --size 64k --direct require --filename {path} --overwrite_existing {path} \
-         --no-history --json - {words}"
+         --no-history --no-evidence --json - {words}"
     ))
 }
 
