@@ -201,7 +201,9 @@ fn a_frozen_filesystem_shows_in_p99_from_the_intended_start() {
     println!(
         "frozen for 2 s: p99 from the intended start {intended:.0} ms, from the submission {submission:.2} ms, maximum {max:.0} ms"
     );
-    assert!((1_700.0..4_000.0).contains(&intended), "{intended}");
+    // No upper bound: on a machine that does not keep the rate, waiting lasts longer than the stop. The modelled disk above
+    // is exact.
+    assert!(intended >= 1_700.0, "{intended}");
     assert!(max >= 1_950.0, "{max}");
     assert!(submission < intended / 4.0, "{submission}");
 }
