@@ -72,34 +72,31 @@ pub(crate) fn miri() -> (Outcome, Option<Counts>) {
 
 /// All tests of the library, compiled with AddressSanitizer.
 pub(crate) fn address_sanitizer(required: &[&str]) -> (Outcome, Option<Counts>) {
-    let mut cargo = match nightly_cargo(&[]) {
-        Ok(cargo) => cargo,
-        Err(why_not) => return (Outcome::optional(&why_not), None),
-    };
     let target_dir = match target_dir("asan") {
         Ok(target_dir) => target_dir,
         Err(why) => return (Outcome::Failed(why), None),
     };
-    // The sanitizer sees calls of the C library only. With a target named, build scripts go without.
-    cargo.env("RUSTFLAGS", "-Zsanitizer=address --cfg=rustix_use_libc");
-    // An allocation that is refused is an error of the library and tested as such.
-    cargo.env("ASAN_OPTIONS", "allocator_may_return_null=1:detect_leaks=1");
-    if !required.is_empty() {
-        cargo.env("TRUEIO_REQUIRE", required.join(","));
+    let cargo = |what: &[&str]| -> Result<Command, String> {
+        let mut cargo = nightly_cargo(&[])?;
+        // The sanitizer sees calls of the C library only. With a target named, build scripts go without.
+        cargo.env("RUSTFLAGS", "-Zsanitizer=address --cfg=rustix_use_libc");
+        // An allocation that is refused is an error of the library and tested as such.
+        cargo.env("ASAN_OPTIONS", "allocator_may_return_null=1:detect_leaks=1");
+        if !required.is_empty() {
+            cargo.env("TRUEIO_REQUIRE", required.join(","));
+        }
+        cargo.args(what).args(["--package", "trueio-direct", "--target", TARGET, "--target-dir"]).arg(&target_dir);
+        Ok(cargo)
+    };
+    // A test runs them, and `cargo test --tests` does not build them.
+    let examples = match cargo(&["build", "--examples"]) {
+        Ok(mut build) => of(&mut build),
+        Err(why_not) => return (Outcome::optional(&why_not), None),
+    };
+    match (examples, cargo(&["test", "--lib", "--tests", "--no-fail-fast"])) {
+        (Outcome::Passed(_), Ok(mut test)) => counted(&mut test, &[]),
+        (outcome, _) => (outcome, None),
     }
-    cargo.args([
-        "test",
-        "--package",
-        "trueio-direct",
-        "--lib",
-        "--tests",
-        "--examples",
-        "--no-fail-fast",
-        "--target",
-        TARGET,
-    ]);
-    cargo.arg("--target-dir").arg(target_dir);
-    counted(&mut cargo, &[])
 }
 
 /// The fuzz targets compile.
