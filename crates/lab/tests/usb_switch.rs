@@ -1,0 +1,195 @@
+//! `trueio usb switch` on real kernels with simulated disks: what works, what is refused, and what
+//! happens when the disk or the program goes in the middle.
+
+use std::time::Duration;
+use trueio_lab::{Disk, Machine, Spec, Tool, fresh, on};
+
+/// The transport, as the kernel shows it: the driver of the interface behind a disk.
+fn driver(machine: &mut Machine, serial: &str) -> String {
+    let device = machine.device(serial);
+    let name = device.trim_start_matches("/dev/");
+    let path = machine.ok(&format!("readlink -f /sys/block/{name}/device/../../../driver"));
+    path.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+fn quirks(machine: &mut Machine) -> String {
+    machine.ok("cat /sys/module/usb_storage/parameters/quirks").trim().to_owned()
+}
+
+#[test]
+fn a_disk_goes_to_bot_and_back_with_its_cache_flushed_and_its_twin_untouched() {
+    for kernel in ["6.1", "6.12"] {
+        let spec = Spec::new().kernel(kernel).disk(Disk::usb("one").mib(8)).disk(Disk::usb("two").mib(8));
+        on(&spec, |machine| {
+            machine.ok("echo 152d:0578:f > /sys/module/usb_storage/parameters/quirks");
+            let (one, two) = (machine.device("one"), machine.device("two"));
+            machine.ok(&format!("dd if=/dev/urandom of={one} bs=64k count=4 oflag=direct 2>&1"));
+            assert!(machine.simulated("one").dirty_blocks() > 0, "the cache is not empty");
+            let sum = machine.ok(&format!("md5sum < {one}"));
+
+            let ran = machine.trueio(&format!("usb switch {one} bot")).assert_code(0);
+            assert!(ran.out.contains("is on BOT"), "{ran:?}");
+            assert_eq!(machine.simulated("one").dirty_blocks(), 0, "what was in the cache is on the medium");
+            assert_eq!((driver(machine, "one"), driver(machine, "two")), ("usb-storage".into(), "uas".into()));
+            assert_eq!(machine.device("two"), two, "the twin kept its name");
+            assert_eq!(quirks(machine), "152d:0578:f", "the quirk string is as it was");
+            let one = machine.device("one");
+            assert_eq!(machine.ok(&format!("md5sum < {one}")), sum);
+
+            // Now the rules lead elsewhere than what is found, and that is said.
+            let ran = machine.trueio(&format!("usb explain {one}")).assert_code(0);
+            assert!(ran.out.contains("but the kernel's rules lead to UAS"), "{ran:?}");
+
+            machine.trueio("usb switch --restore").assert_code(0);
+            assert_eq!(driver(machine, "one"), "usb-storage", "nothing was interrupted");
+            machine.trueio(&format!("usb switch --restore {one}")).assert_code(0);
+            assert_eq!(driver(machine, "one"), "uas");
+            let one = machine.device("one");
+            assert_eq!(machine.ok(&format!("md5sum < {one}")), sum);
+            assert_eq!(machine.ok("ls /run/trueio/usb-switch"), "lock");
+        });
+    }
+}
+
+#[test]
+fn what_is_mounted_swap_or_open_is_refused_by_name_and_goes_on_working() {
+    let spec = Spec::new()
+        .module("ext4")
+        .module("dm-mod")
+        .module("loop")
+        .tool(Tool::MKFS_EXT4)
+        .tool(Tool::LVM)
+        .disk(Disk::usb("stick"));
+    on(&spec, |machine| {
+        let device = machine.device("stick");
+        machine
+            .ok(&format!("mkfs.ext4 -q -F {device} && mkdir -p /mnt && mount {device} /mnt && echo here > /mnt/file"));
+        machine.trueio(&format!("usb switch {device} bot")).assert_refused(&[
+            "is not switched",
+            "is mounted at /mnt",
+            "hint: unmount it",
+        ]);
+        assert_eq!(machine.ok("sync; cat /mnt/file; umount /mnt"), "here");
+
+        // Mounted in another namespace only.
+        machine.ok(&format!("unshare -m sh -c 'mount {device} /mnt; sleep 60' & sleep 2"));
+        machine.trueio(&format!("usb switch {device} bot")).assert_refused(&["is mounted at /mnt"]);
+        machine.ok("kill $(pidof sleep); sleep 1");
+
+        machine.ok(&format!("mkswap {device} >/dev/null && swapon {device}"));
+        machine.trueio(&format!("usb switch {device} bot")).assert_refused(&["is swap"]);
+        machine.ok(&format!("swapoff {device}"));
+
+        machine.ok(&format!("sleep 1000 < {device} & sleep 1"));
+        machine.trueio(&format!("usb switch {device} bot")).assert_refused(&["is open in process", "(sleep)"]);
+        machine.ok("kill $(pidof sleep); sleep 1");
+
+        machine.ok(&format!(
+            "(lvm pvcreate -ff -y {device} && lvm vgcreate lab {device} && lvm lvcreate -y -Zn -Wn -l 2 -n volume lab) 2>&1"
+        ));
+        machine.trueio(&format!("usb switch {device} bot")).assert_refused(&["dm-0 stands on"]);
+        machine.ok("lvm vgremove -f lab 2>&1");
+
+        machine.ok(&format!("losetup /dev/loop0 {device}"));
+        machine.trueio(&format!("usb switch {device} bot")).assert_refused(&["loop0 stands on"]);
+        machine.ok("losetup -d /dev/loop0; sleep 1");
+
+        assert_eq!(driver(machine, "stick"), "uas");
+        machine.trueio(&format!("usb switch {device} bot")).assert_code(0);
+    });
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_touched() {
+    let spec = Spec::new()
+        .disk(Disk::usb("bot-only").offering(trueio_lab::sim::Offers::Bot))
+        .disk(Disk::usb("uas-only").offering(trueio_lab::sim::Offers::Uas))
+        .disk(Disk::usb("stick"));
+    on(&spec, |machine| {
+        let (bot, uas, stick) = (machine.device("bot-only"), machine.device("uas-only"), machine.device("stick"));
+        machine.trueio(&format!("usb switch {bot} uas")).assert_refused(&["does not offer UAS"]);
+        machine.trueio(&format!("usb switch {uas} bot")).assert_refused(&["does not offer BOT"]);
+        // Ten entries of 12 characters with commas are 119; a tenth more makes the string too long.
+        let filler: Vec<String> = (0..10).map(|n| format!("152d:{n:04x}:f")).collect();
+        let filler = filler.join(",");
+        machine.ok(&format!("printf %s {filler} > /sys/module/usb_storage/parameters/quirks"));
+        machine.trueio(&format!("usb switch {stick} bot")).assert_refused(&["the kernel takes 127"]);
+        assert_eq!(quirks(machine), filler);
+        // Exactly 127: nine entries, one of 7, ours of 11, and ten commas.
+        let filler: Vec<String> = (0..9).map(|n| format!("152d:{n:04x}:f")).collect();
+        let filler = format!("{},0bc2:1:", filler.join(","));
+        machine.ok(&format!("printf %s {filler} > /sys/module/usb_storage/parameters/quirks"));
+        machine.trueio(&format!("usb switch {stick} bot")).assert_code(0);
+        assert_eq!((driver(machine, "stick"), quirks(machine)), ("usb-storage".to_owned(), filler));
+    });
+}
+
+#[test]
+fn a_disk_that_is_unplugged_in_the_middle_leaves_the_quirk_string_as_it_was() {
+    let spec = Spec::new().disk(Disk::usb("stick"));
+    fresh(&spec, |machine| {
+        let device = machine.device("stick");
+        // usb-storage looks for the disk after so many seconds: time to pull it out.
+        machine.ok("echo 15 > /sys/module/usb_storage/parameters/delay_use");
+        machine.ok(&format!("(trueio usb switch {device} bot; echo $? > /tmp/code) > /tmp/out 2>&1 &"));
+        machine.ok("until grep -qs 'binding .*usb-storage' /tmp/out; do sleep 0.1; done");
+        machine.simulated("stick").unplug();
+        machine.ok("until [ -s /tmp/code ]; do sleep 0.1; done");
+        let out = machine.ok("cat /tmp/out");
+        assert_eq!(machine.ok("cat /tmp/code"), "1", "{out}");
+        assert!(out.contains("was unplugged"), "{out}");
+        assert_eq!(quirks(machine), "");
+        machine.simulated("stick").plug();
+        machine.device("stick");
+        assert_eq!(driver(machine, "stick"), "uas", "the kernel's rules choose again");
+    });
+}
+
+#[test]
+fn a_switch_that_is_killed_in_the_middle_is_finished_or_undone_by_the_next_run() {
+    let spec = Spec::new().disk(Disk::usb("stick")).disk(Disk::usb("twin"));
+    fresh(&spec, |machine| {
+        let mut ended = Vec::new();
+        for words in ["flushing", "removing", "unbinding", "binding .*usb-storage"] {
+            let device = machine.device("stick");
+            machine.ok(&format!(
+                "rm -f /tmp/out; (exec trueio usb switch {device} bot > /tmp/out 2>&1) & echo $! > /tmp/pid"
+            ));
+            machine.ok(&format!(
+                "until grep -qs '{words}' /tmp/out; do :; done; kill -9 $(cat /tmp/pid); sleep 0.5; cat /tmp/out"
+            ));
+            let ran = machine.trueio("usb switch --restore");
+            let device = machine.device("stick");
+            let now = driver(machine, "stick");
+            ended.push(now.clone());
+            assert_eq!(quirks(machine), "", "killed at `{words}`: {ran:?}");
+            assert_eq!(driver(machine, "twin"), "uas");
+            machine.ok(&format!("dd if={device} of=/dev/null bs=1M count=8 iflag=direct 2>&1"));
+            if now == "usb-storage" {
+                machine.trueio(&format!("usb switch {device} uas")).assert_code(0);
+            }
+        }
+        assert!(ended.iter().any(|now| now == "uas"), "{ended:?}");
+    });
+}
+
+/// Goal: a disk that is silent on BOT is on UAS again in the end.
+/// Method: it hangs from the moment in which usb-storage is bound until the switch is undone.
+#[test]
+fn a_disk_that_does_not_answer_on_the_other_transport_is_given_back() {
+    let spec = Spec::new().disk(Disk::usb("stick"));
+    fresh(&spec, |machine| {
+        let device = machine.device("stick");
+        machine.ok(&format!("(trueio usb switch {device} bot; echo $? > /tmp/code) > /tmp/out 2>&1 &"));
+        machine.ok("until grep -qs 'binding .*usb-storage' /tmp/out; do sleep 0.1; done");
+        machine.simulated("stick").behave(|behaviour| behaviour.hangs_after = Some(0));
+        let limit = Duration::from_secs(300);
+        assert_eq!(machine.sh_within(limit, "until grep -q undoing /tmp/out; do sleep 0.5; done").code, 0);
+        machine.simulated("stick").behave(|behaviour| behaviour.hangs_after = None);
+        assert_eq!(machine.sh_within(limit, "until [ -s /tmp/code ]; do sleep 0.5; done").code, 0);
+        let out = machine.ok("cat /tmp/out");
+        assert_eq!(machine.ok("cat /tmp/code"), "1", "{out}");
+        assert!(out.contains("did not come back") && out.contains("where it was before"), "{out}");
+        assert_eq!((driver(machine, "stick"), quirks(machine)), ("uas".to_owned(), String::new()));
+    });
+}
