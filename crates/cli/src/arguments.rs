@@ -6,84 +6,99 @@ use std::path::PathBuf;
 use trueio_job::table::{OptionRow, TABLE, suggestion};
 
 /// The whole command line.
+///
+/// Each command describes its arguments only when it is the one that was typed (`defer`): they are
+/// some three hundred together, and a run with a single I/O would spend most of its instructions on
+/// those of other commands (`cargo xtask gate` counts them).
 pub(crate) fn command() -> Command {
+    let later = |name: &'static str, about: &'static str, arguments: fn(Command) -> Command| {
+        Command::new(name).about(about).defer(arguments)
+    };
     Command::new("trueio")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Measures storage and proves what it measured")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(
-            run_outputs(Command::new("baseline"))
-                .about("A whole picture of a disk in about a minute")
-                .long_about(
-                    "A whole picture of a disk in about a minute: sequential, random and durable I/O, each figure with \
-                     its evidence.\n\nIn a directory it makes files of its own, which are gone afterwards whatever \
-                     happens. An existing file or a block device is only read, unless --overwrite names it.",
-                )
-                .arg(
-                    Arg::new("target")
-                        .value_name("TARGET")
-                        .help("A directory, a file or a block device")
-                        .default_value(".")
-                        .value_hint(ValueHint::AnyPath)
-                        .value_parser(value_parser!(PathBuf)),
-                )
-                .arg(switch("quick", "About 10 seconds").conflicts_with("thorough"))
-                .arg(switch("thorough", "Each phase until it is steady (SNIA rule): 10 to 30 minutes"))
-                .arg(
-                    Arg::new("overwrite")
-                        .long("overwrite")
-                        .value_name("TARGET")
-                        .help("Write to this existing file or device too, destroying what is on it; must name TARGET again")
-                        .value_parser(value_parser!(PathBuf)),
-                )
-                .arg(
-                    Arg::new("overwrite-signature")
-                        .long("overwrite-signature")
-                        .value_name("NAMES")
-                        .help("The signatures on the device that may be destroyed, as `wipefs` names them: gpt,ext4")
-                        .requires("overwrite"),
-                ),
-        )
-        .subcommand(
-            job_options(run_outputs(Command::new("run")))
-                .about("Runs job files, or a job made of flags")
-                .after_help(JOB_FILE_HELP),
-        )
-        .subcommand(
-            job_options(Command::new("explain"))
-                .about("Prints the plan of jobs, every value with its origin, without running them")
-                .arg(switch("json", "Print JSON instead of text").help_heading("Output"))
-                .after_help(JOB_FILE_HELP),
-        )
-        .subcommand(
-            Command::new("device")
-                .about("What a directory, a file or a block device is, down to the disks, and who says so")
-                .arg(
-                    Arg::new("path")
-                        .value_name("PATH")
-                        .help("What to look at")
-                        .default_value(".")
-                        .value_hint(ValueHint::AnyPath)
-                        .value_parser(value_parser!(PathBuf)),
-                )
-                .arg(switch("json", "Print every fact with its source, as JSON")),
-        )
-        .subcommand(
-            Command::new("doctor")
-                .about("What this machine allows, and what the tool itself costs here")
-                .arg(switch("json", "Print JSON instead of text")),
-        )
+        .subcommand(later("baseline", "A whole picture of a disk in about a minute", baseline))
+        .subcommand(later("run", "Runs job files, or a job made of flags", |command| {
+            job_options(run_outputs(command)).after_help(JOB_FILE_HELP)
+        }))
+        .subcommand(later(
+            "explain",
+            "Prints the plan of jobs, every value with its origin, without running them",
+            |command| {
+                job_options(command)
+                    .arg(switch("json", "Print JSON instead of text").help_heading("Output"))
+                    .after_help(JOB_FILE_HELP)
+            },
+        ))
+        .subcommand(later("compare", crate::compare::ABOUT, |command| {
+            table_options(crate::compare::arguments(command))
+        }))
+        .subcommand(later(
+            "device",
+            "What a directory, a file or a block device is, down to the disks, and who says so",
+            |command| {
+                command
+                    .arg(
+                        Arg::new("path")
+                            .value_name("PATH")
+                            .help("What to look at")
+                            .default_value(".")
+                            .value_hint(ValueHint::AnyPath)
+                            .value_parser(value_parser!(PathBuf)),
+                    )
+                    .arg(switch("json", "Print every fact with its source, as JSON"))
+            },
+        ))
+        .subcommand(later("usb", crate::usb::ABOUT, crate::usb::arguments))
+        .subcommand(later("doctor", "What this machine allows, and what the tool itself costs here", |command| {
+            command.arg(switch("json", "Print JSON instead of text"))
+        }))
+        .subcommand(later("selftest", crate::selftest::ABOUT, crate::selftest::arguments))
+        .subcommand(later("history", crate::history::ABOUT, crate::history::arguments))
+        .subcommand(later("report", "An earlier record in any output", |command| {
+            outputs(command).arg(
+                Arg::new("record")
+                    .value_name("RECORD")
+                    .required(true)
+                    .help("An id (or its beginning) from the history, or a record's JSON file"),
+            )
+        }))
         .subcommand(Command::new("reference").about("Every job option: name, unit, default, meaning (as Markdown)"))
-        .subcommand(crate::history::arguments())
-        .subcommand(
-            outputs(Command::new("report"))
-                .about("An earlier record in any output")
-                .arg(Arg::new("record").value_name("RECORD").required(true).help("An id (or its beginning) from the history, or a record's JSON file")),
+}
+
+fn baseline(command: Command) -> Command {
+    run_outputs(command)
+        .long_about(
+            "A whole picture of a disk in about a minute: sequential, random and durable I/O, each figure with \
+             its evidence.\n\nIn a directory it makes files of its own, which are gone afterwards whatever \
+             happens. An existing file or a block device is only read, unless --overwrite names it.",
         )
-        .subcommand(table_options(crate::compare::arguments()))
-        .subcommand(crate::selftest::arguments())
-        .subcommand(crate::usb::arguments())
+        .arg(
+            Arg::new("target")
+                .value_name("TARGET")
+                .help("A directory, a file or a block device")
+                .default_value(".")
+                .value_hint(ValueHint::AnyPath)
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(switch("quick", "About 10 seconds").conflicts_with("thorough"))
+        .arg(switch("thorough", "Each phase until it is steady (SNIA rule): 10 to 30 minutes"))
+        .arg(
+            Arg::new("overwrite")
+                .long("overwrite")
+                .value_name("TARGET")
+                .help("Write to this existing file or device too, destroying what is on it; must name TARGET again")
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(
+            Arg::new("overwrite-signature")
+                .long("overwrite-signature")
+                .value_name("NAMES")
+                .help("The signatures on the device that may be destroyed, as `wipefs` names them: gpt,ext4")
+                .requires("overwrite"),
+        )
 }
 
 const JOB_FILE_HELP: &str = "Job files are TOML: [defaults], then one [job.NAME] table a job. Flags are the last word over every job.\n\

@@ -25,8 +25,11 @@ const SIDES_MAX: usize = 32;
 
 const EXIT_CANNOT_TELL: u8 = 3;
 
-/// The command line, but for the job options and outputs.
-pub(crate) fn arguments() -> Command {
+/// What `trueio compare` is for.
+pub(crate) const ABOUT: &str = "Is B better than A, or is it noise?";
+
+/// The command line, but for the job options.
+pub(crate) fn arguments(command: Command) -> Command {
     let value = |name: &'static str, value_name: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name(value_name).help(help).help_heading("Comparison")
     };
@@ -38,8 +41,7 @@ pub(crate) fn arguments() -> Command {
             .help_heading("Output")
             .value_parser(value_parser!(PathBuf))
     };
-    Command::new("compare")
-        .about("Is B better than A, or is it noise?")
+    command
         .long_about(
             "Is B better than A, or is it noise? For bandwidth, IOPS, latency and CPU per I/O: the ratio with its interval, and in words.\n\n\
              With jobs it runs them in short slices, in random order, on the same files, until the answer is clear or the time is up \

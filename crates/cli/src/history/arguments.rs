@@ -3,12 +3,14 @@
 use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
 use std::path::PathBuf;
 
-/// The command and its subcommands. Without one it lists.
-pub(crate) fn arguments() -> Command {
+/// What the command is for.
+pub(crate) const ABOUT: &str = "What was measured before: list, show, tag, compare, export";
+
+/// The command's subcommands. Without one it lists.
+pub(crate) fn arguments(command: Command) -> Command {
     let id = || Arg::new("id").value_name("ID").required(true).help("An id, or its beginning");
     let tags = || Arg::new("tags").value_name("TAG").required(true).num_args(1..).help("One or several words");
-    list_flags(Command::new("history"))
-        .about("What was measured before: list, show, tag, compare, export")
+    list_flags(command)
         .args_conflicts_with_subcommands(true)
         .after_help("docs/history.md says what is kept, and how a device is recognised under another name.")
         .subcommand(list_flags(Command::new("list")).about("The runs, newest first (as `trueio history` alone)"))

@@ -23,7 +23,7 @@ use trueio_foreign::FioRun;
 use trueio_model::{DeviceIdentity, RunRecord, units};
 use trueio_store::{Device, Filter, Source, Store, StoreError, Stored};
 
-pub(crate) use arguments::arguments;
+pub(crate) use arguments::{ABOUT, arguments};
 
 /// `trueio history …`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {

@@ -67,10 +67,12 @@ const ALL_CHECKS: &[&str] = &[
     "content",
 ];
 
+/// What `trueio selftest` is for.
+pub(crate) const ABOUT: &str = "Stages each lie of storage benchmarks here, and shows it caught";
+
 /// The command line of `trueio selftest`.
-pub(crate) fn arguments() -> Command {
-    Command::new("selftest")
-        .about("Stages each lie of storage benchmarks here, and shows it caught")
+pub(crate) fn arguments(command: Command) -> Command {
+    command
         .long_about(
             "Stages each lie that a storage benchmark can tell, in scratch files and, as root, on loop devices that only \
              this process mounts; shows what a tool that trusts its calls would have reported, and what trueio said. \

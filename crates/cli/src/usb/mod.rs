@@ -15,10 +15,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use trueio_device::System;
 
+/// What `trueio usb` is for.
+pub(crate) const ABOUT: &str = "USB disks: UAS or BOT, why, and how to change it";
+
 /// The command line of `trueio usb`.
-pub(crate) fn arguments() -> Command {
-    Command::new("usb")
-        .about("USB disks: UAS or BOT, why, and how to change it")
+pub(crate) fn arguments(command: Command) -> Command {
+    command
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
