@@ -95,54 +95,130 @@ pub fn json(record: &RunRecord) -> String {
 /// A document of ours as indented JSON, without a line feed at its end.
 pub(crate) fn indented(document: &impl serde::Serialize) -> String {
     // Our documents hold strings, numbers and lists only; a map's keys are strings.
-    let value = serde_json::to_value(document).unwrap_or_else(|e| unreachable!("a document is always JSON: {e}"));
-    let mut out = String::new();
-    write_value(&mut out, &value, 0);
-    out
+    let compact = serde_json::to_string(document).unwrap_or_else(|e| unreachable!("a document is always JSON: {e}"));
+    let mut page = Indented { text: compact.as_bytes(), at: 0, out: Vec::with_capacity(compact.len() * 5 / 4) };
+    page.value(0);
+    String::from_utf8(page.out).unwrap_or_else(|e| unreachable!("whole pieces of a text were copied: {e}"))
 }
 
-/// The longest object, in characters, that is written on one line.
+/// The longest object, in bytes, that is written on one line.
 const LINE_MAX: usize = 260;
 
-fn write_value(out: &mut String, value: &Value, depth: usize) {
-    let indent = |out: &mut String, depth: usize| {
-        out.push('\n');
-        out.extend(std::iter::repeat_n("  ", depth));
-    };
-    match value {
-        Value::Array(items) if items.iter().any(|v| v.is_array() || v.is_object()) => {
-            out.push('[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                indent(out, depth + 1);
-                write_value(out, item, depth + 1);
-            }
-            indent(out, depth);
-            out.push(']');
+/// Compact JSON on its way to indented JSON. A tree of values would be several times as large as the
+/// text, and it would be the largest thing that a short run ever makes.
+struct Indented<'a> {
+    text: &'a [u8],
+    at: usize,
+    out: Vec<u8>,
+}
+
+impl Indented<'_> {
+    /// One value, which begins at `at`.
+    fn value(&mut self, depth: usize) {
+        let (end, is_flat) = self.extent();
+        let is_object = self.text[self.at] == b'{';
+        let is_list = self.text[self.at] == b'[';
+        let is_empty = end - self.at == 2;
+        if !(is_object || is_list) || is_empty || (is_flat && (is_list || end - self.at <= LINE_MAX)) {
+            self.copy(end);
+            return;
         }
-        Value::Object(fields) if !fields.is_empty() => {
-            if fields.values().all(|v| !v.is_array() && !v.is_object()) {
-                let line = value.to_string();
-                if line.len() <= LINE_MAX {
-                    out.push_str(&line);
-                    return;
-                }
+        self.copy(self.at + 1);
+        loop {
+            self.line(depth + 1);
+            if is_object {
+                let key_end = self.extent().0;
+                self.copy(key_end + 1);
+                self.out.push(b' ');
             }
-            out.push('{');
-            for (i, (key, item)) in fields.iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                indent(out, depth + 1);
-                out.push_str(&Value::from(key.as_str()).to_string());
-                out.push_str(": ");
-                write_value(out, item, depth + 1);
+            self.value(depth + 1);
+            if self.text[self.at] != b',' {
+                break;
             }
-            indent(out, depth);
-            out.push('}');
+            self.copy(self.at + 1);
         }
-        plain => out.push_str(&plain.to_string()),
+        self.line(depth);
+        self.copy(end);
+    }
+
+    /// Where the value at `at` ends, and whether it holds neither lists nor objects.
+    fn extent(&self) -> (usize, bool) {
+        let (mut depth, mut is_flat, mut index) = (0, true, self.at);
+        while index < self.text.len() {
+            match self.text[index] {
+                b'"' => {
+                    index += 1;
+                    while self.text[index] != b'"' {
+                        index += if self.text[index] == b'\\' { 2 } else { 1 };
+                    }
+                }
+                b'{' | b'[' => {
+                    is_flat &= depth == 0;
+                    depth += 1;
+                }
+                b'}' | b']' if depth > 0 => depth -= 1,
+                // Between values: a plain one ends where the next thing begins.
+                b',' | b':' | b'}' | b']' if depth == 0 => return (index, is_flat),
+                _ => {}
+            }
+            index += 1;
+            if depth == 0 && matches!(self.text[index - 1], b'"' | b'}' | b']') {
+                return (index, is_flat);
+            }
+        }
+        (index, is_flat)
+    }
+
+    fn copy(&mut self, end: usize) {
+        self.out.extend_from_slice(&self.text[self.at..end]);
+        self.at = end;
+    }
+
+    fn line(&mut self, depth: usize) {
+        self.out.push(b'\n');
+        self.out.extend(std::iter::repeat_n(b' ', depth * 2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn small_objects_and_plain_lists_stand_on_one_line_whatever_their_strings_hold() {
+        let long = "x".repeat(300);
+        let document = json!({
+            "plain": [1, 2.5, null, true, "a, ] } \\\" b"],
+            "small": {"key \": {": "[,", "n": -3},
+            "rows": [{"a": 1}, {"a": {"b": []}}],
+            "long": {"text": long, "m": {}},
+            "none": [],
+            "last": "e\\"
+        });
+        let text = indented(&document);
+        let expected = format!(
+            r#"{{
+  "plain": [1,2.5,null,true,"a, ] }} \\\" b"],
+  "small": {{"key \": {{":"[,","n":-3}},
+  "rows": [
+    {{"a":1}},
+    {{
+      "a": {{
+        "b": []
+      }}
+    }}
+  ],
+  "long": {{
+    "text": "{long}",
+    "m": {{}}
+  }},
+  "none": [],
+  "last": "e\\"
+}}"#
+        );
+        let back: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(back, document);
+        assert_eq!(text, expected);
     }
 }
