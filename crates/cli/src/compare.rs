@@ -14,7 +14,9 @@ use trueio_compare::{
     from_rounds, interleave, metric_names, metric_of, precondition,
 };
 use trueio_job::{apply_flags, spec_from_flags};
-use trueio_model::{Comparison, GateVerdict, JobSpec, Metric, Origin, Outcome, Plan, SpecValue, ToolFacts, units};
+use trueio_model::{
+    Comparison, GateVerdict, JobSpec, Metric, Origin, Outcome, Plan, SpecValue, ToolFacts, format_utc, units,
+};
 use trueio_run::{Request, Session, watch_signals};
 
 /// How long disks are watched idle before each slice, in nanoseconds. Short, because slices are; it is also the pause in
@@ -410,7 +412,7 @@ fn records(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches)
     }
     let started_at = match &runs[0].run {
         StoredRun::Record(record) => record.started_at.clone(),
-        StoredRun::Fio(run) => run.time.clone(),
+        StoredRun::Fio(run) => format_utc(run.timestamp_unix_s),
     };
     Ok(from_records(head(margin, None, started_at), compared, gates))
 }
@@ -424,12 +426,18 @@ fn stored(name: &str) -> Result<Named, Failure> {
         let text = String::from_utf8_lossy(&bytes);
         let is_fio = text.contains("\"fio version\"") && !text.contains("trueio-record");
         if is_fio {
-            let run = trueio_compare::fio::parse(&text).map_err(|e| {
+            let run = trueio_foreign::parse_fio(&text).map_err(|e| {
                 Failure::refused(crate::failure::chain(
                     &format!("`{name}` is no run of fio's that can be read"),
                     Some(&e),
                 ))
             })?;
+            if trueio_compare::fio::rows(&run).is_empty() {
+                let why = "this fio run holds no I/O: nothing can be compared";
+                return Err(Failure::refused(format!(
+                    "`{name}` is no run of fio's that can be compared\n  because: {why}"
+                )));
+            }
             return Ok(Named { name: stem(path), run: StoredRun::Fio(run) });
         }
     }

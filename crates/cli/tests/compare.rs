@@ -329,7 +329,8 @@ fn one_io_zero_variance_and_missing_figures_divide_nothing() {
 const FIO: &str = r#"fio: a warning before the JSON
 {"fio version" : "fio-3.42", "time" : "Fri Nov 20 17:54:17 2026", "global options" : {"bs" : "4k", "direct" : "1"},
  "jobs" : [{"jobname" : "j", "error" : 0, "job options" : {"rw" : "randread"}, "usr_cpu" : 10.0, "sys_cpu" : 20.0, "job_runtime" : 2000,
-  "read" : {"total_ios" : 100000, "bw_bytes" : 204800000, "iops" : IOPS, "clat_ns" : {"percentile" : {"50.000000" : 15000, "99.000000" : 90000, "99.900000" : 200000}}}}]}"#;
+  "read" : {"io_bytes" : 409600000, "total_ios" : 100000, "short_ios" : 0, "runtime" : 2000, "bw_bytes" : 204800000, "iops" : IOPS,
+  "clat_ns" : {"min" : 9000, "max" : 300000, "mean" : 16000.0, "stddev" : 1.0, "N" : 100000, "percentile" : {"50.000000" : 15000, "99.000000" : 90000, "99.900000" : 200000}}}}]}"#;
 
 #[test]
 fn runs_of_fio_are_shown_side_by_side_without_an_interval_that_they_do_not_have() {

@@ -9,11 +9,12 @@
 
 use crate::answer::{conclusion_of, figure_percent, shape_obstacle};
 use crate::circumstances;
-use crate::fio::FioRun;
+use crate::fio;
 use crate::sample::Sample;
+use trueio_foreign::FioRun;
 use trueio_model::{
     Answer, Basis, Circumstance, Conclusion, EvidenceLevel, Figure, Histogram, JobRecord, Metric, Outcome, Part,
-    PhaseRecord, Ratio, RunRecord, SeriesRow, Side, Slice, Verdict,
+    PhaseRecord, Ratio, RunRecord, SeriesRow, Side, Slice, Verdict, format_utc,
 };
 use trueio_stats::{Interval, blocks, decide, log_ratio_of_means};
 
@@ -70,7 +71,7 @@ pub struct Compared {
 struct Entry {
     side: Side,
     shape: Option<crate::sample::Shape>,
-    latency_kind: &'static str,
+    latency_kind: String,
     /// Equal rows, to be joined to blocks, of the metrics that have them.
     series: Vec<(Metric, Vec<f64>)>,
     /// The span of one row.
@@ -171,21 +172,20 @@ fn entries(named: &Named) -> Vec<(String, Entry)> {
             let of = |phase: &PhaseRecord| (phase.name.clone(), entry_of_phase(&named.name, started, phase, record));
             record.phases.iter().map(of).collect()
         }
-        StoredRun::Fio(run) => run
-            .rows
-            .iter()
+        StoredRun::Fio(run) => fio::rows(run)
+            .into_iter()
             .map(|row| {
                 let failed = (row.error != 0).then(|| format!("fio says error {} of this job", row.error));
                 let side = Side {
                     name: named.name.clone(),
-                    detail: format!("{}, {} {}", row.name, run.version, run.time).trim().to_owned(),
+                    detail: format!("{}, {} {}", row.name, run.version, when(run)).trim().to_owned(),
                     // fio collects no evidence: nothing supports the figures, nothing objects.
                     verdict: Verdict::Suspect,
                     level: EvidenceLevel::E0,
                     reasons: vec!["fio collects no evidence of what reached the disk".to_owned()],
-                    figures: row.figures.clone(),
+                    figures: row.figures,
                     latency: Histogram::new(),
-                    percentiles: row.percentiles.clone(),
+                    percentiles: row.percentiles,
                     slices: Vec::new(),
                 };
                 let entry = Entry {
@@ -195,12 +195,17 @@ fn entries(named: &Named) -> Vec<(String, Entry)> {
                     series: Vec::new(),
                     row_ns: 0,
                     objection: failed,
-                    options: row.options.clone(),
+                    options: row.options,
                 };
-                (row.name.clone(), entry)
+                (row.name, entry)
             })
             .collect(),
     }
+}
+
+/// When fio wrote its result; empty if it does not say.
+fn when(run: &FioRun) -> String {
+    if run.timestamp_unix_s == 0 { String::new() } else { format_utc(run.timestamp_unix_s) }
 }
 
 fn entry_of_phase(name: &str, started: &str, phase: &PhaseRecord, record: &RunRecord) -> Entry {
@@ -236,7 +241,7 @@ fn entry_of_phase(name: &str, started: &str, phase: &PhaseRecord, record: &RunRe
     Entry {
         side,
         shape: Some(sample.shape),
-        latency_kind: "lat",
+        latency_kind: "lat".to_owned(),
         series: series_of(&rows),
         row_ns,
         objection,
