@@ -170,3 +170,25 @@ fn contradicted_figures_are_withheld_and_accepting_the_check_lets_them_stand() {
     ran.assert_code(2);
     assert!(ran.err.contains("holes"), "{}", ran.err);
 }
+
+/// The jobs of the repository are planned as they stand, and the short form of each runs.
+#[test]
+fn the_repositorys_jobs_are_planned_and_run() {
+    let sandbox = Sandbox::new();
+    let jobs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../jobs");
+    let mut count = 0;
+    for entry in std::fs::read_dir(jobs).expect("a folder of jobs") {
+        let path = entry.expect("a job").path();
+        let path = path.to_str().expect("UTF-8");
+        let size =
+            ["--filename", "device", "--size", "8m", "--direct", "prefer", "--ioengine", "sync", "--iodepth", "1"];
+        let ran = sandbox.run(&[&["explain", path][..], &size].concat());
+        ran.assert_code(0);
+        let short =
+            ["--runtime", "200ms", "--steady_state_round", "100ms", "--steady_state_rounds", "5", "--no-history"];
+        let (ran, record) = sandbox.record(&[&["run", path][..], &size, &short].concat());
+        assert_eq!(record.outcome, Outcome::Complete, "{path}\n{ran:?}");
+        count += 1;
+    }
+    assert_eq!(count, 2);
+}
