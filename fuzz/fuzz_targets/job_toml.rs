@@ -24,6 +24,7 @@ fuzz_target!(|text: &str| {
         engines: EngineAvailability::all(),
         entropy: 1,
         idle_baseline_ns: 0,
+        programs: Vec::new(),
     };
     // Nothing exists, so only jobs that touch nothing are planned; no file is ever opened.
     match plan(&jobs, &|_: &str| Target::Missing, &machine) {

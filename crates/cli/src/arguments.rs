@@ -32,9 +32,11 @@ pub(crate) fn command() -> Command {
                     .after_help(JOB_FILE_HELP)
             },
         ))
+        .subcommand(Command::new("fio").about(crate::fio::ABOUT))
         .subcommand(later("compare", crate::compare::ABOUT, |command| {
             table_options(crate::compare::arguments(command))
         }))
+        .subcommand(later("study", crate::study::ABOUT, crate::study::arguments))
         .subcommand(later(
             "device",
             "What a directory, a file or a block device is, down to the disks, and who says so",
@@ -84,6 +86,10 @@ fn baseline(command: Command) -> Command {
                 .value_parser(value_parser!(PathBuf)),
         )
         .arg(switch("quick", "About 10 seconds").conflicts_with("thorough"))
+        .arg(switch(
+            "trace-syscalls",
+            "Record every system call of the workers, with its cost (as root); it slows them",
+        ))
         .arg(switch("thorough", "Each phase until it is steady (SNIA rule): 10 to 30 minutes"))
         .arg(
             Arg::new("overwrite")
@@ -104,25 +110,27 @@ fn baseline(command: Command) -> Command {
 const JOB_FILE_HELP: &str = "Job files are TOML: [defaults], then one [job.NAME] table a job. Flags are the last word over every job.\n\
      docs/job-options.md describes each option.";
 
-fn switch(name: &'static str, help: &'static str) -> Arg {
+pub(crate) fn switch(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
+}
+
+/// An option that names a file for an output.
+pub(crate) fn output_file(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .value_name("FILE")
+        .help(help)
+        .help_heading("Output")
+        .value_hint(ValueHint::FilePath)
+        .value_parser(value_parser!(PathBuf))
 }
 
 /// Where a record goes.
 fn outputs(command: Command) -> Command {
-    let file = |name: &'static str, help: &'static str| {
-        Arg::new(name)
-            .long(name)
-            .value_name("FILE")
-            .help(help)
-            .help_heading("Output")
-            .value_hint(ValueHint::FilePath)
-            .value_parser(value_parser!(PathBuf))
-    };
     command
-        .arg(file("json", "Write the record as JSON; - for stdout"))
-        .arg(file("html", "Write a self-contained page with plots"))
-        .arg(file("hdr", "Write all latency histograms as an HdrHistogram V2 log"))
+        .arg(output_file("json", "Write the record as JSON; - for stdout"))
+        .arg(output_file("html", "Write a self-contained page with plots"))
+        .arg(output_file("hdr", "Write all latency histograms as an HdrHistogram V2 log"))
 }
 
 /// Where the record of a run goes, and what stands in it.
@@ -168,19 +176,27 @@ fn job_options(command: Command) -> Command {
 
 /// Every row of the option table.
 fn table_options(command: Command) -> Command {
-    TABLE.iter().fold(command, |command, row| command.arg(option(row)))
+    // Help for more than a hundred options is made only for who asks for it: a run with one I/O would spend a
+    // thirtieth of its instructions on it.
+    let is_help = std::env::args_os().any(|word| word == "--help" || word == "-h" || word == "help");
+    TABLE.iter().fold(command, |command, row| command.arg(option(row, is_help)))
 }
 
-fn option(row: &'static OptionRow) -> Arg {
+fn option(row: &'static OptionRow, is_help: bool) -> Arg {
     let mut arg = Arg::new(row.name)
         .long(row.name)
         .value_name(row.value_name())
-        .help(format!("{} [default: {}]", row.summary, row.default_text()))
         .help_heading(row.section.title())
         .action(ArgAction::Append)
         .allow_hyphen_values(true);
+    if is_help {
+        arg = arg.help(format!("{} [default: {}]", row.summary, row.default_text()));
+    }
     for &alias in row.fio_names {
         arg = arg.alias(alias);
+    }
+    if row.name == "trace_syscalls" {
+        arg = arg.alias("trace-syscalls");
     }
     if row.is_switch() {
         arg = arg.num_args(0..=1).require_equals(true).default_missing_value("true");

@@ -117,6 +117,11 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             spec.set("steady_state", "true", preset());
         }
     }
+    if matches.get_flag("trace-syscalls") {
+        for spec in &mut specs {
+            spec.set("trace_syscalls", "true", Origin::Flag { flag: "--trace-syscalls".to_owned() });
+        }
+    }
     let mut plan = planned(&specs, idle_ns, may)?;
     plan.notes.splice(0..0, notes);
     execute("baseline", specs, plan, has_evidence, matches)
@@ -197,7 +202,7 @@ fn common(path: &str, size_bytes: u64, budget: Budget) -> Vec<(&'static str, Str
 fn append(path: &str, size_bytes: u64, budget: Budget) -> JobSpec {
     job(
         APPEND,
-        &[("rw", "write"), ("bs", "4k"), ("ioengine", "sync"), ("iodepth", "1"), ("fdatasync", "1")],
+        &[("rw", "write"), ("bs", "4k"), ("ioengine", "psync"), ("iodepth", "1"), ("fdatasync", "1")],
         &common(path, size_bytes, budget),
     )
 }

@@ -35,14 +35,6 @@ pub(crate) fn arguments(command: Command) -> Command {
     let value = |name: &'static str, value_name: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name(value_name).help(help).help_heading("Comparison")
     };
-    let file = |name: &'static str, help: &'static str| {
-        Arg::new(name)
-            .long(name)
-            .value_name("FILE")
-            .help(help)
-            .help_heading("Output")
-            .value_parser(value_parser!(PathBuf))
-    };
     command
         .long_about(
             "Is B better than A, or is it noise? For bandwidth, IOPS, latency and CPU per I/O: the ratio with its interval, and in words.\n\n\
@@ -86,10 +78,10 @@ pub(crate) fn arguments(command: Command) -> Command {
                 .action(ArgAction::Append)
                 .value_delimiter(','),
         )
-        .arg(file("json", "Write the comparison as JSON; - for stdout"))
-        .arg(file("html", "Write a self-contained page with plots"))
-        .arg(file("markdown", "Write a summary for a pull request"))
-        .arg(file("junit", "Write JUnit XML: a gate is a test"))
+        .arg(arguments::output_file("json", "Write the comparison as JSON; - for stdout"))
+        .arg(arguments::output_file("html", "Write a self-contained page with plots"))
+        .arg(arguments::output_file("markdown", "Write a summary for a pull request"))
+        .arg(arguments::output_file("junit", "Write JUnit XML: a gate is a test"))
         .arg(
             Arg::new("no-evidence")
                 .long("no-evidence")
@@ -227,7 +219,7 @@ fn live(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches) ->
         Request { kind: "compare".to_owned(), command: arguments::as_typed(), spec: specs, plan, has_evidence };
     let session = Session::new(request, stop);
     let started_at = session.record().started_at.clone();
-    let (mut found, setting) = match SessionBench::new(session, &mut line) {
+    let (mut found, (setting, syscalls)) = match SessionBench::new(session, &mut line) {
         Ok(mut bench) => {
             let found = interleave(&mut bench, &settings, &mut |standing: &Standing| {
                 line.show(&trueio_report::comparison_progress(
@@ -237,13 +229,18 @@ fn live(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches) ->
                     &standing.answers,
                 ));
             });
-            (found, Some(Box::new(bench.into_session().finish(Outcome::Complete))))
+            let (session, syscalls) = bench.into_parts();
+            (found, (Some(Box::new(session.finish(Outcome::Complete))), syscalls))
         }
-        Err(outcome) => (Interleaved::unmeasured(&settings, outcome), None),
+        Err(outcome) => (Interleaved::unmeasured(&settings, outcome), (None, Vec::new())),
     };
     line.clear();
     found.notes.splice(0..0, notes);
-    Ok(from_rounds(head(margin, setting, started_at), &described, &settings, found, gates))
+    let mut comparison = from_rounds(head(margin, setting, started_at), &described, &settings, found, gates);
+    for part in &mut comparison.parts {
+        part.sides.iter_mut().zip(syscalls.iter()).for_each(|(side, syscalls)| side.syscalls.clone_from(syscalls));
+    }
+    Ok(comparison)
 }
 
 /// The sides that the command line asks for.

@@ -106,6 +106,13 @@ fn means() -> Vec<Means> {
         detail: why_not_traced
             .unwrap_or_else(|| "block requests can be traced in an instance of our own (evidence level E3)".to_owned()),
     });
+    let why_not_recorded = trueio_evidence::why_no_syscall_trace();
+    all.push(Means {
+        name: "sys calls",
+        is_there: why_not_recorded.is_none(),
+        detail: why_not_recorded
+            .unwrap_or_else(|| "each call of an engine can be recorded (`--trace-syscalls`)".to_owned()),
+    });
     all.push(locked_memory());
     all
 }

@@ -30,6 +30,11 @@ impl Failure {
         Self { code: 2, text }
     }
 
+    /// What is told, for who tells it otherwise.
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+
     /// Prints it to stderr; the exit code.
     pub(crate) fn show(&self) -> ExitCode {
         let text = self.text.trim_end();

@@ -5,7 +5,7 @@ use std::path::Path;
 use trueio_device::{Holder, HolderKind, Holders, System};
 use trueio_engine::availability;
 use trueio_job::{DeviceUse, EngineAvailability, EngineState, FactsSource, InUse, Machine, Mark, Target, UseKind};
-use trueio_model::{DirectFacts, DirectSupport, Fact, TargetFacts, TargetKind};
+use trueio_model::{DirectFacts, DirectSupport, Fact, SourceAddress, TargetFacts, TargetKind};
 
 /// How long disks are watched idle before each phase, in nanoseconds.
 pub(crate) const IDLE_BASELINE_NS: u64 = 250_000_000;
@@ -22,6 +22,7 @@ pub(crate) fn machine(idle_baseline_ns: u64) -> Machine {
         engines: EngineAvailability { engines },
         entropy: entropy(),
         idle_baseline_ns,
+        programs: Vec::new(),
     }
 }
 
@@ -32,7 +33,8 @@ pub(crate) fn entropy() -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
-fn memory_bytes() -> Option<u64> {
+/// Memory of this machine, in bytes.
+pub(crate) fn memory_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("MemTotal:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
@@ -110,6 +112,10 @@ impl FactsSource for Live {
             marks: marks.into_iter().map(mark).collect(),
             unseen,
         })
+    }
+
+    fn source_length(&self, address: &SourceAddress) -> Result<u64, String> {
+        trueio_engine::source_length(address).map_err(|e| crate::failure::line(&e))
     }
 }
 

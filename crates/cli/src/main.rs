@@ -8,17 +8,24 @@ mod baseline;
 mod compare;
 mod doctor;
 mod failure;
+mod fio;
+mod footprint;
 mod history;
 mod machine;
 mod output;
 mod progress;
 mod run;
 mod selftest;
+mod study;
 mod usb;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // fio's language has a grammar of its own, and options that look like ours.
+    if let Some(arguments) = fio::arguments() {
+        return fio::command(&arguments);
+    }
     let matches = match arguments::command().try_get_matches() {
         Ok(matches) => matches,
         Err(error) => {
@@ -40,6 +47,7 @@ fn main() -> ExitCode {
         Some(("history", arguments)) => history::command(arguments),
         Some(("report", arguments)) => history::report(arguments),
         Some(("selftest", arguments)) => selftest::command(arguments),
+        Some(("study", arguments)) => study::command(arguments),
         Some(("usb", arguments)) => usb::command(arguments),
         _ => unreachable!("clap demands one of the commands above"),
     };

@@ -18,11 +18,17 @@ pub(crate) struct Line {
 impl Line {
     /// A line on stderr, cut to the terminal's width: one that wraps flickers.
     pub(crate) fn new() -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let line = Self::hidden();
         if std::io::stderr().is_terminal() {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-            bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a constant template"));
+            line.bar.set_draw_target(ProgressDrawTarget::stderr());
+            line.bar.set_style(ProgressStyle::with_template("{wide_msg}").expect("a constant template"));
         }
+        line
+    }
+
+    /// One that draws nothing.
+    pub(crate) fn hidden() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         Self { bar, phase: String::new(), has_idle: true }
     }
 

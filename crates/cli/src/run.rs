@@ -6,8 +6,8 @@ use crate::{arguments, output, progress};
 use clap::ArgMatches;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use trueio_job::{Refusal, apply_flags, parse_job_file, spec_from_flags};
-use trueio_model::{JobSpec, OpKind, OpMix, Plan, Prepare};
+use trueio_job::{Machine, Refusal, apply_flags, parse_job_file, spec_from_flags};
+use trueio_model::{JobPlan, JobSpec, Plan, Prepare};
 use trueio_run::{Request, watch_signals};
 
 /// `trueio run`.
@@ -45,8 +45,10 @@ pub(crate) fn execute(
     let plan = Plan { accepted_checks: accepted.cloned().collect(), ..plan };
     let request = Request { kind: kind.to_owned(), command: arguments::as_typed(), spec, plan, has_evidence };
     let mut line = progress::Line::new().without_idle(!has_evidence);
+    crate::footprint::release_code();
     let record = trueio_run::run(request, watch_signals(), &mut line);
     line.clear();
+    crate::footprint::release_code();
     output::deliver(&record, matches, true)
 }
 
@@ -56,15 +58,41 @@ pub(crate) fn may_run(plan: &Plan, matches: &ArgMatches) -> Result<(), Failure> 
     let job_files = matches.try_get_many::<PathBuf>("files").ok().flatten().into_iter().flatten();
     let targets = plan.jobs.iter().flat_map(|job| &job.files).map(|file| Path::new(file.path.as_str()));
     output::refuse_to_replace(matches, job_files.map(PathBuf::as_path).chain(targets))?;
-    refuse_unreachable(plan)
+    refuse_unreachable(plan)?;
+    refuse_unrecordable(plan)
+}
+
+/// Refuses to record system calls, or to be followed by strace, where that cannot be had.
+fn refuse_unrecordable(plan: &Plan) -> Result<(), Failure> {
+    let refused = |asks: fn(&JobPlan) -> bool, what: &str, why_not: fn() -> Option<String>, hint: &str| {
+        let Some(job) = plan.jobs.iter().find(|job| asks(job)) else { return Ok(()) };
+        why_not().map_or(Ok(()), |reason| {
+            let name = &job.name;
+            Err(Failure::refused(format!(
+                "job `{name}` was not started\n  because: {what}\n  because: {reason}\n\nhint: {hint}"
+            )))
+        })
+    };
+    refused(
+        |job| job.trace_syscalls,
+        "its system calls cannot be recorded (`trace_syscalls`)",
+        trueio_evidence::why_no_syscall_trace,
+        "leave `trace_syscalls` out, or run as root outside of containers",
+    )?;
+    refused(
+        |job| job.strace,
+        "it cannot run under strace (`strace`)",
+        trueio_run::why_no_strace,
+        "leave `strace` out, or install it",
+    )
 }
 
 /// Refuses files and devices that exist and may not be read (or written, where a job writes) by
 /// this user.
-fn refuse_unreachable(plan: &Plan) -> Result<(), Failure> {
+pub(crate) fn refuse_unreachable(plan: &Plan) -> Result<(), Failure> {
     use rustix::fs::Access;
-    for job in plan.jobs.iter().filter(|job| job.engine.touches_files()) {
-        let only_reads = matches!(job.pattern.mix, OpMix::Only(OpKind::Read));
+    for job in plan.jobs.iter().filter(|job| job.engine.opens_files()) {
+        let only_reads = !job.modifies_files();
         let wanted = if only_reads { Access::READ_OK } else { Access::READ_OK | Access::WRITE_OK };
         for file in job.files.iter().filter(|file| file.prepare == Prepare::UseExisting) {
             if let Err(error) = rustix::fs::access(file.path.as_str(), wanted) {
@@ -103,7 +131,11 @@ fn specs(matches: &ArgMatches) -> Result<Vec<JobSpec>, Failure> {
     Ok(all)
 }
 
+/// The jobs of a file: TOML, or fio's language if its name ends as those files' names do.
 pub(crate) fn read_job_file(path: &Path) -> Result<Vec<JobSpec>, Failure> {
+    if path.extension().is_some_and(|ending| ["fio", "job", "ini"].iter().any(|known| ending == *known)) {
+        return crate::fio::read_job_file(path);
+    }
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::refused(format!("job file `{}` cannot be read\n  because: {e}", path.display())))?;
     parse_job_file(&path.to_string_lossy(), &text).map_err(|e| Failure::refused(e.render()))
@@ -118,10 +150,18 @@ pub(crate) fn planned(
     idle_baseline_ns: u64,
     check: impl Fn(&Plan) -> Result<(), Failure>,
 ) -> Result<Plan, Failure> {
-    let machine = machine(idle_baseline_ns);
+    planned_on(&machine(idle_baseline_ns), specs, check)
+}
+
+/// The same on a machine that allows more, or is another.
+pub(crate) fn planned_on(
+    machine: &Machine,
+    specs: &[JobSpec],
+    check: impl Fn(&Plan) -> Result<(), Failure>,
+) -> Result<Plan, Failure> {
     let plan = |live: &Live| {
         let refused = |refusal: Refusal| Failure::refused(trueio_job::explain_refusal(&refusal));
-        trueio_job::plan(specs, live, &machine).map_err(refused)
+        trueio_job::plan(specs, live, machine).map_err(refused)
     };
     let untouched = Live::touching_nothing();
     let first = plan(&untouched)?;

@@ -6,7 +6,8 @@ use common::*;
 use std::fs;
 use trueio_model::OpKind;
 
-const ENGINES: [&str; 5] = ["sync", "pvsync2", "libaio", "io_uring", "mmap"];
+const ENGINES: [&str; 10] =
+    ["psync", "sync", "vsync", "pvsync", "pvsync2", "splice", "posixaio", "libaio", "io_uring", "mmap"];
 
 /// The engines that work on this machine, by the program's own word.
 fn engines(sandbox: &Sandbox) -> Vec<&'static str> {
@@ -18,7 +19,7 @@ fn engines(sandbox: &Sandbox) -> Vec<&'static str> {
     if !missing.is_empty() {
         eprintln!("not on this machine: {missing:?}");
     }
-    assert!(here.contains(&"sync"));
+    assert!(here.contains(&"psync"));
     here
 }
 
@@ -54,13 +55,13 @@ fn the_same_seed_makes_the_same_file_on_every_engine() {
         ran.assert_code(0);
         fs::read(sandbox.path(&name)).expect("content")
     };
-    let first = image("sync", "42");
+    let first = image("psync", "42");
     let blocks = |content: &[u8]| content.chunks(4096).filter(|block| block.iter().any(|&b| b != 0)).count();
     assert!((64..128).contains(&blocks(&first)), "{} of 256 blocks were written", blocks(&first));
-    for engine in engines(&sandbox).into_iter().filter(|&engine| engine != "sync") {
+    for engine in engines(&sandbox).into_iter().filter(|&engine| engine != "psync") {
         assert_eq!(hash(&image(engine, "42")), hash(&first), "{engine}");
     }
-    assert_ne!(hash(&image("sync", "43")), hash(&first));
+    assert_ne!(hash(&image("psync", "43")), hash(&first));
 }
 
 /// Goal: what one engine wrote, every other one finds.

@@ -110,7 +110,7 @@ fn eio_of_a_disk_is_an_error_of_the_run_with_errno_and_offset() {
     let sandbox = Sandbox::new();
     let device = Loop::new(&sandbox, "disk.img", 8 << 20);
     fs::OpenOptions::new().write(true).open(&device.backing).and_then(|f| f.set_len(4 << 20)).expect("a cut");
-    for engine in ["sync", "pvsync2", "libaio", "io_uring"] {
+    for engine in ["psync", "sync", "pvsync2", "libaio", "io_uring"] {
         let job = ["run", "--filename", &device.device, "--rw", "read", "--direct", "require", "--ioengine", engine];
         let (ran, record) = sandbox.record(&job);
         ran.assert_code(1);
@@ -220,7 +220,7 @@ fn the_limit_of_a_files_size_is_an_error_of_the_run() {
 /// Method: reads all over a file at a steady rate; while they run, the file is cut to a block.
 #[test]
 fn a_file_that_shrinks_under_the_run_leaves_a_record_with_every_engine() {
-    for engine in ["sync", "pvsync2", "libaio", "io_uring", "mmap"] {
+    for engine in ["psync", "sync", "pvsync2", "libaio", "io_uring", "mmap"] {
         let sandbox = Sandbox::new();
         let path = sandbox.data_file("data", 4 << 20);
         let json = sandbox.aside("record.json");

@@ -269,7 +269,7 @@ fn records_of_files_are_imported_once_and_what_cannot_be_read_imports_nothing() 
     sandbox.write("old-fio.json", "{\"fio version\": \"fio-2.16\", \"jobs\": []}");
     crafted(&sandbox, "id.json", |record| record.id = "../../x".into());
     for (bad, reason) in [
-        (newer.to_str().expect("UTF-8"), "this record has version 99; this program reads up to version 1"),
+        (newer.to_str().expect("UTF-8"), "this record has version 99; this program reads up to version 2"),
         ("cut.json", "this is not JSON"),
         ("notes.txt", "this is not JSON"),
         ("old-fio.json", "fio-2.16"),

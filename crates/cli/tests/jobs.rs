@@ -51,7 +51,7 @@ fn a_value_that_is_none_is_shown_in_its_line_with_the_nearest_value() {
     assert_eq!(
         refusal_of("[job.a]\nrw = \"randraed\"\nsize = \"1m\"\n"),
         "\
-error: `rw`: `randraed` is not one of `read`, `write`, `trim`, `randread`, `randwrite`, `randtrim`, `rw`, `randrw`
+error: `rw`: `randraed` is not one of `read`, `write`, `trim`, `randread`, `randwrite`, `randtrim`, `rw`, `randrw`, `trimwrite`, `randtrimwrite`
  --> job.toml:2:6
   |
 2 | rw = \"randraed\"
@@ -267,7 +267,7 @@ fn each_mistake_in_a_file_is_shown_at_its_line_and_key_with_what_to_do() {
 #[test]
 fn a_flag_that_takes_no_such_value_says_so_once() {
     let sandbox = Sandbox::new();
-    let rw = "one of `read`, `write`, `trim`, `randread`, `randwrite`, `randtrim`, `rw`, `randrw`";
+    let rw = "one of `read`, `write`, `trim`, `randread`, `randwrite`, `randtrim`, `rw`, `randrw`, `trimwrite`, `randtrimwrite`";
     for (flag, value, expected) in [
         ("--rw", "randraed", format!("error: `--rw`: `randraed` is not {rw}\n\nhint: did you mean `randread`?\n")),
         ("--rw", "xyzxyz", format!("error: `--rw`: `xyzxyz` is not {rw}\n")),

@@ -109,7 +109,7 @@ fn what_the_machine_allows_is_said_in_words_and_in_json() {
     json.assert_code(0);
     let document: serde_json::Value = serde_json::from_str(&json.out).expect("one document");
     let engines = document["engines"].as_array().expect("engines");
-    assert_eq!(engines.len(), 7);
+    assert_eq!(engines.len(), trueio_model::EngineKind::ALL.len());
     for engine in engines {
         let name = engine["engine"].as_str().expect("a name");
         assert!(words.out.contains(name), "{name} is missing\n{words:?}");

@@ -181,7 +181,7 @@ fn the_repositorys_jobs_are_planned_and_run() {
         let path = entry.expect("a job").path();
         let path = path.to_str().expect("UTF-8");
         let size =
-            ["--filename", "device", "--size", "8m", "--direct", "prefer", "--ioengine", "sync", "--iodepth", "1"];
+            ["--filename", "device", "--size", "8m", "--direct", "prefer", "--ioengine", "psync", "--iodepth", "1"];
         let ran = sandbox.run(&[&["explain", path][..], &size].concat());
         ran.assert_code(0);
         let short =

@@ -9,7 +9,7 @@ use trueio_model::{CheckOutcome, EvidenceLevel, PhaseRecord};
 const WAYS: [(&str, &[&str]); 3] = [
     ("fdatasync after writes through the page cache", &["--direct", "0", "--fdatasync", "1"]),
     ("fdatasync after direct writes", &["--direct", "1", "--fdatasync", "2"]),
-    ("O_DSYNC", &["--direct", "1", "--sync", "dsync", "--ioengine", "sync"]),
+    ("O_DSYNC", &["--direct", "1", "--sync", "dsync", "--ioengine", "psync"]),
 ];
 
 fn check<'a>(phase: &'a PhaseRecord, name: &str) -> &'a trueio_model::Check {

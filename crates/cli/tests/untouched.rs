@@ -108,7 +108,10 @@ fn a_refused_run_opens_nothing_for_writing() {
         (&["run", "--rw", "write", "--size", "1m", "--filename", "nowhere/new"], "directory_missing"),
         (&["run", "--rw", "write", "--size", "1m", "--filename", "/dev/sdzz"], "cannot_create_here"),
         (&["run", "--rw", "write", "--size", "1m", "--cpus_allowed", "8000"], "processor_not_there"),
-        (&["run", "--rw", "write", "--size", "1m", "--ioengine", "sync", "--iodepth", "4"], "depth_on_blocking_engine"),
+        (
+            &["run", "--rw", "write", "--size", "1m", "--ioengine", "psync", "--iodepth", "4"],
+            "depth_on_blocking_engine",
+        ),
         (&["run", "--rw", "read", "--filename", "data", "--direct", "require", "--bs", "1000"], "misaligned"),
         (&["run", "--rw", "write", "--size", "1m", "--filename", "new", "--json", "new"], "--json would replace"),
         (&["run", "--rw", "write", "--size", "1m", "--json", "nowhere/record"], "is not a directory"),

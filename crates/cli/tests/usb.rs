@@ -160,3 +160,21 @@ fn this_machine_is_listed_whatever_it_has() {
     ran.assert_code(0);
     assert!(ran.out.contains("/sys/bus/usb/devices"), "{ran:?}");
 }
+
+/// Goal: a study that needs a USB transport is refused where there is no USB disk, before anything is written.
+#[test]
+fn a_study_of_transports_is_refused_on_what_is_no_usb_disk() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.data_file("precious", 1 << 20);
+    let before = sandbox.listing();
+    let name = file.to_str().unwrap();
+    sandbox.run(&["study", "usb-transport", "."]).assert_refused(&["must be a USB disk", "name the disk"]);
+    sandbox.run(&["study", "usb-transport", name]).assert_refused(&["is no USB disk"]);
+    sandbox.run(&["study", "usb-transport", name, name]).assert_refused(&["the same"]);
+    sandbox.run(&["study", "usb-transport", ".", "--only", "job"]).assert_refused(&["an axis and its values"]);
+    sandbox.run(&["study", "usb-transport", ".", "--only", "job=fast"]).assert_refused(&["the value `fast`"]);
+    sandbox.run(&["study", "write-flags", ".", name]).assert_refused(&["two are named"]);
+    let overwrite = ["study", "usb-transport", name, "--overwrite", "other"];
+    sandbox.run(&overwrite).assert_refused(&["letter by letter"]);
+    assert_eq!(sandbox.listing(), before);
+}

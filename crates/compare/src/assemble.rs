@@ -141,6 +141,7 @@ fn side_of(
             .collect(),
         latency,
         percentiles: Vec::new(),
+        syscalls: None,
         slices: rounds
             .iter()
             .zip(places)

@@ -186,6 +186,7 @@ fn entries(named: &Named) -> Vec<(String, Entry)> {
                     figures: row.figures,
                     latency: Histogram::new(),
                     percentiles: row.percentiles,
+                    syscalls: None,
                     slices: Vec::new(),
                 };
                 let entry = Entry {
@@ -235,6 +236,7 @@ fn entry_of_phase(name: &str, started: &str, phase: &PhaseRecord, record: &RunRe
         reasons,
         figures,
         percentiles: Vec::new(),
+        syscalls: phase.syscalls.clone(),
         slices: rows.iter().enumerate().map(|(i, row)| slice_of(i, row, phase)).collect(),
         latency,
     };

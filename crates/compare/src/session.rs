@@ -11,13 +11,15 @@
 use crate::live::{Bench, SliceOrder};
 use crate::sample::Sample;
 use std::time::Instant;
-use trueio_model::{Histogram, JobPlan, Outcome, Plan, Prepare};
+use trueio_model::{Histogram, JobPlan, Outcome, Plan, Prepare, SyscallTrace};
 use trueio_run::{Observer, Session, Tick};
 
 /// A session as a bench.
 pub struct SessionBench<'a> {
     session: Session<'a>,
     began: Instant,
+    /// Each side's system calls in its last slice, where they were recorded.
+    syscalls: Vec<Option<SyscallTrace>>,
 }
 
 impl<'a> SessionBench<'a> {
@@ -29,12 +31,13 @@ impl<'a> SessionBench<'a> {
         for side in 0..session.phase_count() {
             session.prepare(side, observer)?;
         }
-        Ok(Self { session, began: Instant::now() })
+        let syscalls = vec![None; session.phase_count()];
+        Ok(Self { session, began: Instant::now(), syscalls })
     }
 
-    /// The session.
-    pub fn into_session(self) -> Session<'a> {
-        self.session
+    /// The session, and each side's system calls in its last slice, where they were recorded.
+    pub fn into_parts(self) -> (Session<'a>, Vec<Option<SyscallTrace>>) {
+        (self.session, self.syscalls)
     }
 }
 
@@ -56,7 +59,10 @@ impl Bench for SessionBench<'_> {
             change(job, order.slice_ns, order.seed);
             job.invalidate = false;
         };
-        let phase = self.session.run_phase(side, measured, &mut Quiet)?;
+        let mut phase = self.session.run_phase(side, measured, &mut Quiet)?;
+        if let Some(syscalls) = phase.syscalls.take() {
+            self.syscalls[side] = Some(syscalls);
+        }
         if phase.outcome != Outcome::Complete {
             return Err(phase.outcome);
         }
@@ -81,7 +87,7 @@ impl Observer for Quiet {
 pub fn precondition(plan: &mut Plan) -> Vec<String> {
     let mut notes = Vec::new();
     for file in plan.jobs.iter_mut().flat_map(|job| &mut job.files) {
-        if matches!(file.prepare, Prepare::CreateAllocated | Prepare::CreateEmpty) {
+        if matches!(file.prepare, Prepare::CreateAllocated | Prepare::CreateSparse | Prepare::CreateEmpty) {
             file.prepare = Prepare::CreateFilled;
             let note = format!(
                 "`{}` is written whole before the first slice: overwriting is compared, not first writing",

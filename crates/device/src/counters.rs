@@ -51,6 +51,10 @@ pub fn parse_counters(text: &str) -> Option<DeviceCounters> {
         flush_count: at(15),
         busy_ms: values[9],
         weighted_ms: values[10],
+        read_merge_count: values[1],
+        write_merge_count: values[5],
+        read_ms: values[3],
+        write_ms: values[7],
     })
 }
 
@@ -72,6 +76,10 @@ mod tests {
             flush_count: Some(898),
             busy_ms: 6_604,
             weighted_ms: 18_306,
+            read_merge_count: 23_546,
+            write_merge_count: 19_929,
+            read_ms: 13_161,
+            write_ms: 4_904,
         };
         assert_eq!(parse_counters(text), Some(expected));
     }

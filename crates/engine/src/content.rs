@@ -5,6 +5,9 @@
 //! begins with a stamp made of its offset and the write's number. With `refill_buffers` every byte is
 //! new for every write.
 //!
+//! `buffer_pattern` repeats a few bytes from the beginning of each buffer to its end, and no write changes
+//! them.
+//!
 //! `buffer_compress_percentage` zeroes that part of every 512 bytes; `dedupe_percentage` gives that
 //! part of the blocks the same content again. Zero content is not refused, but the
 //! evidence names it: many devices never store zeros.
@@ -113,8 +116,13 @@ pub struct RandomFill(ContentSource);
 impl RandomFill {
     /// The bytes that belong to `seed`.
     pub fn new(seed: u64) -> Self {
-        let content =
-            Content { kind: ContentKind::Random, compressible_percent: 0, duplicate_percent: 0, refill: true };
+        let content = Content {
+            kind: ContentKind::Random,
+            pattern: Vec::new(),
+            compressible_percent: 0,
+            duplicate_percent: 0,
+            refill: true,
+        };
         Self(ContentSource::new(content, seed))
     }
 
@@ -162,6 +170,11 @@ impl ContentSource {
     pub(crate) fn fill_initial(&mut self, out: &mut [u8]) {
         match self.content.kind {
             ContentKind::Zero => out.fill(0),
+            ContentKind::Pattern => {
+                for (byte, of_pattern) in out.iter_mut().zip(self.content.pattern.iter().cycle()) {
+                    *byte = *of_pattern;
+                }
+            }
             ContentKind::Random => {
                 self.fill_random(out);
                 self.compress(out);
@@ -172,7 +185,7 @@ impl ContentSource {
     /// Makes a buffer ready for write number `sequence` to `offset`.
     #[inline]
     pub(crate) fn prepare(&mut self, out: &mut [u8], offset: u64, sequence: u64) {
-        if self.content.kind == ContentKind::Zero {
+        if self.content.kind != ContentKind::Random {
             return;
         }
         if self.content.duplicate_percent > 0 {
@@ -217,7 +230,8 @@ mod tests {
     use std::collections::HashSet;
 
     fn source(kind: ContentKind, compressible_percent: u8, duplicate_percent: u8, refill: bool) -> ContentSource {
-        ContentSource::new(Content { kind, compressible_percent, duplicate_percent, refill }, 1)
+        let pattern = vec![0x58, 0x59, 0x5a];
+        ContentSource::new(Content { kind, pattern, compressible_percent, duplicate_percent, refill }, 1)
     }
 
     fn blocks(source: &mut ContentSource, count: u64) -> Vec<Vec<u8>> {
@@ -274,5 +288,12 @@ mod tests {
     #[test]
     fn zero_content_is_zero() {
         assert!(blocks(&mut source(ContentKind::Zero, 0, 0, true), 3).iter().all(|b| b.iter().all(|&x| x == 0)));
+    }
+
+    #[test]
+    fn a_pattern_is_repeated_to_the_end_and_the_same_in_every_write() {
+        for block in blocks(&mut source(ContentKind::Pattern, 0, 0, true), 3) {
+            assert!(block.chunks(3).all(|piece| piece == &b"XYZ"[..piece.len()]));
+        }
     }
 }

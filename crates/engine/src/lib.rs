@@ -10,27 +10,38 @@
 //! plan, and returns a [`WorkerReport`].
 
 mod batch;
+mod buffers;
+mod burn;
 mod clock;
+mod command;
 mod content;
 mod engines;
+mod log;
 mod pace;
 mod pattern;
 mod recorder;
 mod request;
 mod ruler;
 mod sample;
+mod snapshot;
+mod source;
 mod verify;
 mod worker;
 
 pub use clock::{AnyClock, Clock, ClockMark, MonotonicClock, TscClock, VirtualClock, choose_clock};
 pub use content::RandomFill;
 pub use engines::{
-    Availability, Completion, Engine, EngineError, EngineSetup, IoUringEngine, LibaioEngine, MmapEngine, NullEngine,
-    Pvsync2Engine, SimulatedEngine, SyncEngine, TargetFile, availability,
+    Availability, BlockingEngine, Call, Completion, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup,
+    Falloc, Filecreate, Filedelete, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NameCall,
+    NamesEngine, NullEngine, PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, Sync, TargetFile, Vsync,
+    availability,
 };
+pub use log::{LogChunk, LogDoor, LoggedIo, log_channel};
 pub use pattern::Generator;
 pub use recorder::{Progress, WorkerReport};
 pub use request::Request;
 pub use ruler::measure_ruler;
+pub use snapshot::Snapshot;
+pub use source::{Body, BodyServer, SourceComparison, SourceError, compare_with_source, source_length};
 pub use verify::{BLOCK_HEADER_BYTES, BlockHeader};
 pub use worker::{Start, Worker, WorkerContext, run_worker};

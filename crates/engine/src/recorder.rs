@@ -8,7 +8,9 @@
 //! Progress is a few relaxed atomic stores per interval, on a cache line of the worker's own.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use trueio_model::{CpuTime, Histogram, IoFailure, LatencySet, OpKind, OpRecord, SampledIo, SeriesRow, VerifyFailure};
+use trueio_model::{
+    Histogram, IoFailure, LatencySet, OpKind, OpRecord, QueueCounts, SampledIo, SeriesRow, ThreadUsage, VerifyFailure,
+};
 
 /// Rows kept at most; 36,000 of 100 ms are an hour.
 const SERIES_ROWS_MAX: usize = 36_000;
@@ -77,6 +79,7 @@ pub(crate) struct Recorder {
     /// Read, write, trim, sync; only those that the job can do are there.
     pub(crate) ops: [Option<Box<OpRecorder>>; 4],
     pub(crate) pacing_lateness: Option<Histogram>,
+    pub(crate) queue: QueueCounts,
     series: Vec<SeriesRow>,
     /// How many intervals a row holds.
     intervals_per_row: u32,
@@ -100,6 +103,7 @@ impl Recorder {
         Self {
             ops: OPS.map(wanted),
             pacing_lateness: is_paced.then(Histogram::new),
+            queue: QueueCounts::default(),
             // All at once: pages that no row reaches are never touched, and the loop allocates nothing.
             series: Vec::with_capacity(SERIES_ROWS_MAX),
             intervals_per_row: 1,
@@ -124,6 +128,7 @@ impl Recorder {
         if let Some(lateness) = &mut self.pacing_lateness {
             lateness.clear();
         }
+        self.queue = QueueCounts::default();
         self.series.clear();
         self.pending = None;
     }
@@ -148,6 +153,8 @@ impl Recorder {
             write_count: 0,
             write_bytes: 0,
             other_count: 0,
+            trim_count: 0,
+            trim_bytes: 0,
             latency_ns_p50: 0,
             latency_ns_p99: 0,
             latency_ns_max: 0,
@@ -163,6 +170,10 @@ impl Recorder {
             match index {
                 0 => (row.read_count, row.read_bytes) = (count, bytes),
                 1 => (row.write_count, row.write_bytes) = (count, bytes),
+                2 => {
+                    row.other_count += count;
+                    (row.trim_count, row.trim_bytes) = (count, bytes);
+                }
                 _ => row.other_count += count,
             }
             if index < 3 {
@@ -219,6 +230,29 @@ impl Recorder {
         }
     }
 
+    /// What was counted so far, as [`Recorder::finish`] would give it. Only right after the end of a row.
+    pub(crate) fn so_far(&self, has_submission: bool) -> (Vec<OpRecord>, Vec<SeriesRow>) {
+        let ops = OPS.into_iter().zip(&self.ops).filter_map(|(op, recorder)| {
+            let recorder = recorder.as_ref()?;
+            let mut latency = recorder.set.clone();
+            if !has_submission || op == OpKind::Sync {
+                latency.completion = latency.total.clone();
+            }
+            Some(OpRecord {
+                op,
+                io_count: recorder.io_count,
+                byte_count: recorder.byte_count,
+                short_count: recorder.short_count,
+                error_count: recorder.error_count,
+                latency,
+                percentiles: Vec::new(),
+            })
+        });
+        let mut series = self.series.clone();
+        series.extend(self.pending.iter().map(|(_, row)| *row));
+        (ops.collect(), series)
+    }
+
     /// Ends the recording. `has_submission`: the engine's I/O has a moment of hand-over; without
     /// one the completion latency is the total latency.
     pub(crate) fn finish(mut self, has_submission: bool) -> (Vec<OpRecord>, Vec<SeriesRow>, Histogram) {
@@ -263,6 +297,8 @@ fn joined(a: &SeriesRow, b: &SeriesRow) -> SeriesRow {
         write_count: a.write_count + b.write_count,
         write_bytes: a.write_bytes + b.write_bytes,
         other_count: a.other_count + b.other_count,
+        trim_count: a.trim_count + b.trim_count,
+        trim_bytes: a.trim_bytes + b.trim_bytes,
         latency_ns_p50: if count(b) > count(a) { b.latency_ns_p50 } else { a.latency_ns_p50 },
         latency_ns_p99: a.latency_ns_p99.max(b.latency_ns_p99),
         latency_ns_max: a.latency_ns_max.max(b.latency_ns_max),
@@ -270,7 +306,7 @@ fn joined(a: &SeriesRow, b: &SeriesRow) -> SeriesRow {
 }
 
 /// What a worker did.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct WorkerReport {
     /// Figures of each kind of operation the job can do.
     pub ops: Vec<OpRecord>,
@@ -283,8 +319,10 @@ pub struct WorkerReport {
     pub pacing_lateness: Histogram,
     /// I/Os that were due and not issued at the end.
     pub backlog_count: u64,
-    /// CPU time of the worker's own thread in the measured part.
-    pub cpu: CpuTime,
+    /// What the worker's own thread used in the measured part.
+    pub threads: ThreadUsage,
+    /// How deep the queue was, and the batches; `None` if the engine blocks.
+    pub queue: Option<QueueCounts>,
     /// Failed I/Os, the first of each kind with a count.
     pub failures: Vec<IoFailure>,
     /// Blocks that did not read back as written, the first few.
@@ -295,6 +333,8 @@ pub struct WorkerReport {
     pub verify_failure_count: u64,
     /// I/Os sampled while requests were traced, in the order of completion.
     pub samples: Vec<SampledIo>,
+    /// How long the worker waited for its source, and took from it, in nanoseconds; 0 without one.
+    pub source_wait_ns: u64,
     /// What the engine noticed.
     pub engine_notes: Vec<String>,
     /// The error that ended the worker before its limits, if one did.
@@ -306,20 +346,27 @@ pub struct WorkerReport {
 impl WorkerReport {
     /// The report of a worker that could not do anything, and why.
     pub fn failed(error: String) -> Self {
+        Self { fatal: Some(error), ..Self::empty() }
+    }
+
+    /// The report of a worker that did nothing.
+    pub(crate) fn empty() -> Self {
         Self {
             ops: Vec::new(),
             series: Vec::new(),
             elapsed_ns: 0,
             pacing_lateness: Histogram::new(),
             backlog_count: 0,
-            cpu: CpuTime::default(),
+            threads: ThreadUsage::default(),
+            queue: None,
             failures: Vec::new(),
             verify_failures: Vec::new(),
             verified_block_count: 0,
             verify_failure_count: 0,
             samples: Vec::new(),
+            source_wait_ns: 0,
             engine_notes: Vec::new(),
-            fatal: Some(error),
+            fatal: None,
             was_stopped: false,
         }
     }

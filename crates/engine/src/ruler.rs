@@ -5,7 +5,7 @@ use crate::{Progress, Start, WorkerContext, run_worker};
 use std::sync::atomic::AtomicBool;
 use trueio_model::{
     BlockSizes, Content, ContentKind, DirectPolicy, Distribution, EngineKind, FilePlan, FileSelection, Flush, JobPlan,
-    Limits, OpKind, OpMix, Order, Pattern, Prepare, Queue, Ruler, SyncMode, UringOptions, WriteFlags,
+    Limits, OpKind, OpMix, Order, OutputPlan, Pattern, Prepare, Queue, Ruler, SyncMode, UringOptions, WriteFlags,
 };
 
 /// I/Os of the `null` run: at 30 ns each 0.03 ms, and 0.3 million instructions of every start.
@@ -29,6 +29,8 @@ pub fn measure_ruler(clock: AnyClock) -> Ruler {
         progress: &Progress::default(),
         clock,
         sample_window: None,
+        log: None,
+        snapshot: None,
     };
     let report = run_worker(&context);
     let reads = &report.ops[0].latency.total;
@@ -82,6 +84,7 @@ fn null_plan() -> JobPlan {
             read_sizes: BlockSizes::Fixed(4096),
             write_sizes: BlockSizes::Fixed(4096),
             trim_sizes: BlockSizes::Fixed(4096),
+            steps: trueio_model::Steps::default(),
         },
         queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0 },
         steady_state: None,
@@ -100,16 +103,38 @@ fn null_plan() -> JobPlan {
         flush: Flush::default(),
         pace: None,
         think: None,
-        content: Content { kind: ContentKind::Random, compressible_percent: 0, duplicate_percent: 0, refill: false },
+        content: Content {
+            kind: ContentKind::Random,
+            pattern: Vec::new(),
+            compressible_percent: 0,
+            duplicate_percent: 0,
+            refill: false,
+        },
+        source: None,
+        command: None,
+        cpu_load: None,
+        guard: trueio_model::Guard::default(),
         verify: None,
-        uring: UringOptions { registered_buffers: false, registered_files: false, sqpoll: false, iopoll: false },
+        uring: UringOptions {
+            registered_buffers: false,
+            registered_files: false,
+            sqpoll: false,
+            iopoll: false,
+            drain: false,
+        },
         simulated: None,
         cpus: Vec::new(),
         nice: None,
+        scheduling: Default::default(),
         invalidate: false,
+        pre_read: false,
         seed: 1,
         buffer_alignment_bytes: 4096,
+        buffer_offset_bytes: 0,
         continue_on_error: false,
+        output: OutputPlan::default(),
+        trace_syscalls: false,
+        strace: false,
         values: Vec::new(),
     }
 }

@@ -14,119 +14,47 @@
 //! made before. Failures take the cold path.
 
 use crate::batch::{ADAPTED_BATCH_MAX, Sharing, adapted_batch};
+use crate::buffers::Buffers;
 use crate::clock::{AnyClock, Clock, VirtualClock};
 use crate::content::ContentSource;
 use crate::engines::{
-    Completion, Engine, EngineError, EngineSetup, IoUringEngine, LibaioEngine, MmapEngine, NullEngine, Pvsync2Engine,
-    SimulatedEngine, SyncEngine, TargetFile,
+    BlockingEngine, Completion, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup, Falloc, Filecreate,
+    Filedelete, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine, PosixaioEngine,
+    Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, Sync, TargetFile, Vsync,
 };
+use crate::log::{LogBuffer, LogDoor, LoggedIo};
 use crate::pace::Calendar;
 use crate::pattern::{Generator, worker_seed};
 use crate::recorder::{OpRecorder, Progress, Recorder, WorkerReport, slot_of};
 use crate::request::{REQUEST_BLOCK, Request};
 use crate::sample::Samples;
-use crate::verify::{self, BlockHeader};
+use crate::snapshot::Snapshot;
+use crate::source::HttpSource;
+use crate::{burn, command};
+use explain::explain;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex};
-use std::time::Duration;
+use supply::{SOURCE_WAIT_BUSY, SOURCE_WAIT_IDLE, Supply};
 use trueio_direct::BufferPool;
-use trueio_model::{BlockSizes, CpuTime, EngineKind, IoFailure, JobPlan, OpKind, OpMix, VerifyFailure};
+use trueio_model::{
+    BlockSizes, EngineKind, IoFailure, JobPlan, OpKind, OpMix, QueueCounts, ThreadUsage, VerifyFailure,
+};
+use verifying::Verifier;
+
+mod explain;
+mod guard;
+mod start;
+mod state;
+mod supply;
+mod verifying;
+
+pub use start::Start;
 
 /// Length of a series row and of a progress update.
 const INTERVAL_NS: u64 = 100_000_000;
 /// Failures of different kinds that are kept; every failure is counted.
-const FAILURES_MAX: usize = 16;
-
-/// Lets all workers of a phase begin together, after the last of them is ready, and lets whoever
-/// measures the phase look at the machine after the last I/O and before anything else is done.
-#[derive(Debug, Default)]
-pub struct Start {
-    state: Mutex<StartState>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct StartState {
-    ready: u32,
-    is_open: bool,
-    finished: u32,
-    /// Workers wait after their last I/O until the end is released.
-    holds_end: bool,
-}
-
-impl Start {
-    /// A start that nobody has reached yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The same, and workers wait at their end too, until [`Start::release`].
-    pub fn holding_end() -> Self {
-        let start = Self::default();
-        start.lock().holds_end = true;
-        start
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, StartState> {
-        self.state.lock().expect("nobody panics while holding the start")
-    }
-
-    /// Waits while `condition` holds.
-    fn wait_while(&self, condition: impl Fn(&StartState) -> bool) {
-        let state = self.lock();
-        drop(self.changed.wait_while(state, |s| condition(s)).expect("nobody panics while holding the start"));
-    }
-
-    /// A worker is ready; returns when the start is opened.
-    fn reached(&self) {
-        self.lock().ready += 1;
-        self.changed.notify_all();
-        self.wait_while(|s| !s.is_open);
-    }
-
-    /// A worker has done its last measured I/O; returns when the end is released.
-    fn finished(&self) {
-        self.lock().finished += 1;
-        self.changed.notify_all();
-        self.wait_while(|s| s.holds_end);
-    }
-
-    /// A worker will come neither to the start nor to the end (it panicked): nobody waits for it.
-    pub fn abandon(&self) {
-        let mut state = self.lock();
-        state.ready += 1;
-        state.finished += 1;
-        drop(state);
-        self.changed.notify_all();
-    }
-
-    /// Waits until `workers` are ready (or have failed to become so).
-    pub fn wait_for(&self, workers: u32) {
-        self.wait_while(|s| s.ready < workers);
-    }
-
-    /// Lets everybody go.
-    pub fn open(&self) {
-        self.lock().is_open = true;
-        self.changed.notify_all();
-    }
-
-    /// Waits until `workers` have done their last measured I/O, or `limit` has passed; true if
-    /// they have.
-    pub fn wait_finished(&self, workers: u32, limit: Duration) -> bool {
-        let state = self.lock();
-        let waited = self.changed.wait_timeout_while(state, limit, |s| s.finished < workers);
-        waited.expect("nobody panics while holding the start").0.finished >= workers
-    }
-
-    /// Lets workers go on from their end.
-    pub fn release(&self) {
-        self.lock().holds_end = false;
-        self.changed.notify_all();
-    }
-}
+pub(crate) const FAILURES_MAX: usize = 16;
 
 /// What a worker is given beside its plan.
 #[derive(Debug)]
@@ -147,6 +75,10 @@ pub struct WorkerContext<'a> {
     pub clock: AnyClock,
     /// The number of the window in which requests are traced now, 0 for none; `None` if they never are.
     pub sample_window: Option<&'a AtomicU32>,
+    /// Where each I/O goes, if it is to be logged.
+    pub log: Option<LogDoor>,
+    /// Where results go that are asked for while the worker runs.
+    pub snapshot: Option<&'a Snapshot>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -164,6 +96,12 @@ struct Slot {
 /// Runs one worker to its end, on the engine and clock that the plan names. Blocks until the
 /// phase's start is opened.
 pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
+    if let Some(command) = &context.plan.command {
+        return command::run(context, command);
+    }
+    if let Some(load) = &context.plan.cpu_load {
+        return burn::run(context, load);
+    }
     match prepared(context) {
         Ok(report) => report,
         Err(error) => {
@@ -201,6 +139,7 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
     // Reads and writes of a mixed job have buffers of their own: a write would otherwise carry what
     // the slot's last read brought.
     let buffers = plan.queue.depth as usize * if matches!(pattern.mix, OpMix::ReadWrite { .. }) { 2 } else { 1 };
+    let size = size + u64::from(plan.buffer_offset_bytes);
     let pool = BufferPool::new(buffers, size as usize, plan.buffer_alignment_bytes as usize)
         .map_err(|e| format!("{buffers} buffers of {size} bytes: {}", chain(&e)))?;
     let setup = EngineSetup {
@@ -209,18 +148,45 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         buffers: pool.region(),
         flags: plan.write_flags,
         uring: plan.uring,
-        writes: !matches!(pattern.mix, OpMix::Only(OpKind::Read)),
+        writes: plan.modifies_files(),
     };
     let error = |e: EngineError| chain(&e);
     match plan.engine {
         // One at a time, as fio's null engine: an I/O that is done when it is handed over.
         EngineKind::Null if plan.queue.depth == 1 => on_real_clock(context, NullEngine::<true>::new(&setup), pool),
         EngineKind::Null => on_real_clock(context, NullEngine::<false>::new(&setup), pool),
-        EngineKind::Sync => on_real_clock(context, SyncEngine::new(&setup), pool),
-        EngineKind::Pvsync2 => on_real_clock(context, Pvsync2Engine::new(&setup), pool),
+        EngineKind::Psync => on_real_clock(context, BlockingEngine::<Psync>::new(&setup).map_err(error)?, pool),
+        EngineKind::Sync => on_real_clock(context, BlockingEngine::<Sync>::new(&setup).map_err(error)?, pool),
+        EngineKind::Vsync => on_real_clock(context, BlockingEngine::<Vsync>::new(&setup).map_err(error)?, pool),
+        EngineKind::Pvsync => on_real_clock(context, BlockingEngine::<Pvsync>::new(&setup).map_err(error)?, pool),
+        EngineKind::Pvsync2 => on_real_clock(context, BlockingEngine::<Pvsync2>::new(&setup).map_err(error)?, pool),
+        EngineKind::Splice => on_real_clock(context, BlockingEngine::<Splice>::new(&setup).map_err(error)?, pool),
+        EngineKind::Falloc => on_real_clock(context, BlockingEngine::<Falloc>::new(&setup).map_err(error)?, pool),
+        EngineKind::Ftruncate => on_real_clock(context, BlockingEngine::<Ftruncate>::new(&setup).map_err(error)?, pool),
+        EngineKind::Filecreate => {
+            on_real_clock(context, NamesEngine::<Filecreate>::new(plan, context.worker).map_err(error)?, pool)
+        }
+        EngineKind::Filestat => {
+            on_real_clock(context, NamesEngine::<Filestat>::new(plan, context.worker).map_err(error)?, pool)
+        }
+        EngineKind::Filedelete => {
+            on_real_clock(context, NamesEngine::<Filedelete>::new(plan, context.worker).map_err(error)?, pool)
+        }
+        EngineKind::Dircreate => {
+            on_real_clock(context, NamesEngine::<Dircreate>::new(plan, context.worker).map_err(error)?, pool)
+        }
+        EngineKind::Dirstat => {
+            on_real_clock(context, NamesEngine::<Dirstat>::new(plan, context.worker).map_err(error)?, pool)
+        }
+        EngineKind::Dirdelete => {
+            on_real_clock(context, NamesEngine::<Dirdelete>::new(plan, context.worker).map_err(error)?, pool)
+        }
+        EngineKind::Cpuio => Err("a job of `cpuio` needs its load".to_owned()),
+        EngineKind::Posixaio => on_real_clock(context, PosixaioEngine::new(&setup).map_err(error)?, pool),
         EngineKind::Mmap => on_real_clock(context, MmapEngine::new(&setup).map_err(error)?, pool),
         EngineKind::Libaio => on_real_clock(context, LibaioEngine::new(&setup).map_err(error)?, pool),
         EngineKind::IoUring => on_real_clock(context, IoUringEngine::new(&setup).map_err(error)?, pool),
+        EngineKind::Command => Err("a job of the engine `command` without a command".to_owned()),
         EngineKind::Simulated => {
             let device = plan.simulated.as_ref().ok_or("engine `simulated` needs a device model")?;
             let clock = VirtualClock::default();
@@ -239,14 +205,31 @@ fn on_real_clock<E: Engine>(context: &WorkerContext<'_>, engine: E, pool: Buffer
 /// Pins and renices the calling thread.
 fn apply_scheduling(plan: &JobPlan, worker: u32) -> Result<(), String> {
     if !plan.cpus.is_empty() {
-        let cpu = plan.cpus[worker as usize % plan.cpus.len()];
-        if cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
-            return Err(format!("pinning a worker to processor {cpu}: there is none"));
-        }
+        let own = [plan.cpus[worker as usize % plan.cpus.len()]];
+        let cpus = if plan.scheduling.shares_cpus { &plan.cpus[..] } else { &own[..] };
         let mut set = rustix::thread::CpuSet::new();
-        set.set(cpu as usize);
-        rustix::thread::sched_setaffinity(None, &set)
-            .map_err(|e| format!("pinning a worker to processor {cpu}: {e}"))?;
+        for cpu in cpus {
+            if *cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
+                return Err(format!("pinning a worker to processor {cpu}: there is none"));
+            }
+            set.set(*cpu as usize);
+        }
+        rustix::thread::sched_setaffinity(None, &set).map_err(|e| {
+            format!(
+                "pinning a worker to processor {}: {e}",
+                cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+            )
+        })?;
+    }
+    if let Some((class, level)) = plan.scheduling.io_priority {
+        // ioprio_set(2): the class in the bits from 13 on.
+        const IOPRIO_WHO_PROCESS: libc::c_long = 1;
+        let priority = (libc::c_long::from(class) << 13) | libc::c_long::from(level);
+        // SAFETY: a plain call with integer arguments; 0 names the calling thread.
+        if unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0 as libc::c_long, priority) } != 0 {
+            let error = io::Error::last_os_error();
+            return Err(format!("setting the I/O priority {class}.{level}: {error}"));
+        }
     }
     if let Some(nice) = plan.nice {
         // SAFETY: a plain call; 0 names the calling thread.
@@ -262,16 +245,29 @@ fn apply_scheduling(plan: &JobPlan, worker: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// CPU time of the calling thread.
-fn thread_cpu() -> CpuTime {
+/// What the calling thread has used so far.
+pub(crate) fn thread_usage() -> ThreadUsage {
     // SAFETY: the kernel fills the structure that is handed to it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
         usage
     };
+    usage_of(&usage)
+}
+
+/// What the kernel accounts for, without a measured time.
+pub(crate) fn usage_of(usage: &libc::rusage) -> ThreadUsage {
     let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
-    CpuTime { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
+    let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
+    ThreadUsage {
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        context_switch_count: count(usage.ru_nvcsw) + count(usage.ru_nivcsw),
+        major_fault_count: count(usage.ru_majflt),
+        minor_fault_count: count(usage.ru_minflt),
+        elapsed_ns: 0,
+    }
 }
 
 /// One thread of a job, on one engine and one clock.
@@ -283,9 +279,11 @@ pub struct Worker<'a, E, C> {
     /// Freed by hand, when nothing is in flight any more. If the worker fails or panics before, the
     /// kernel may still write to these buffers after the engine is closed (a closed io_uring ends its
     /// I/Os in the background): the memory is then given up rather than given to somebody else.
-    pool: ManuallyDrop<BufferPool>,
+    pool: ManuallyDrop<Buffers>,
     generator: Generator,
     content: ContentSource,
+    /// Where the bytes come from, if they are fetched.
+    supply: Option<Supply>,
     /// The first of the pool's buffers that writes use: slot `i` writes from this one plus `i`.
     write_buffers_from: usize,
     writes_need_data: bool,
@@ -293,6 +291,9 @@ pub struct Worker<'a, E, C> {
     /// Paced and verified jobs; all others while I/Os are sampled.
     has_work_per_io: bool,
     samples: Samples<'a>,
+    log: Option<LogBuffer>,
+    /// The last question that was answered with a snapshot.
+    answered: u32,
     calendar: Option<Calendar>,
     recorder: Recorder,
     slots: Box<[Slot]>,
@@ -310,8 +311,8 @@ pub struct Worker<'a, E, C> {
     is_batch_adapted: bool,
     single_op: Option<OpKind>,
     write_sequence: u64,
-    /// What verified blocks carry; see [`run_tag`].
-    run: u64,
+    verifier: Option<Verifier>,
+    watched: guard::Watched,
     /// Requests taken from the generator before this block; see [`Worker::issued`].
     issued_before: u64,
     /// The due time of the request at `block_at`, once the calendar was asked for it.
@@ -336,7 +337,7 @@ pub struct Worker<'a, E, C> {
     ended: u64,
     submit_ns: u64,
     submit_count: u64,
-    cpu_from: CpuTime,
+    usage_from: ThreadUsage,
     failures: Vec<IoFailure>,
     fatal: Option<String>,
     notes: Vec<String>,
@@ -347,12 +348,16 @@ pub struct Worker<'a, E, C> {
 
 impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     /// A worker that is ready to run. The engine was made over `pool`'s region.
-    pub fn new(context: &'a WorkerContext<'a>, engine: E, clock: C, mut pool: BufferPool) -> Self {
+    pub fn new(context: &'a WorkerContext<'a>, engine: E, clock: C, pool: BufferPool) -> Self {
         let plan = context.plan;
+        let mut pool = Buffers::new(pool, plan.buffer_offset_bytes);
         let depth = plan.queue.depth as usize;
         assert!(depth > 0 && (!E::BLOCKS || depth == 1), "the plan gives blocking engines one slot");
-        let mut content = ContentSource::new(plan.content, worker_seed(plan, context.worker));
+        let mut content = ContentSource::new(plan.content.clone(), worker_seed(plan, context.worker));
         let (mut ops, single_op) = match plan.pattern.mix {
+            _ if plan.verify.as_ref().is_some_and(|verify| verify.is_offline) => {
+                (vec![OpKind::Read], Some(OpKind::Read))
+            }
             OpMix::Only(op) => (vec![op], Some(op)),
             OpMix::ReadWrite { .. } => (vec![OpKind::Read, OpKind::Write], None),
         };
@@ -361,7 +366,12 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         if ops.contains(&OpKind::Write) {
             (write_buffers_from..pool.count()).for_each(|i| content.fill_initial(pool.slice_mut(i)));
         }
-        if plan.flush.fsync_every > 0 || plan.flush.fdatasync_every > 0 || plan.flush.end_fsync {
+        let trims = plan.verify.as_ref().is_some_and(|verify| verify.trim.is_some());
+        let single_op = single_op.filter(|_| !plan.pattern.steps.trims_first);
+        if trims || plan.pattern.steps.trims_first {
+            ops.push(OpKind::Trim);
+        }
+        if plan.flush.fsync_every > 0 || plan.flush.fdatasync_every > 0 || plan.flush.is_at_end() {
             ops.push(OpKind::Sync);
         }
         let is_batch_adapted = plan.queue.submit_batch.is_none();
@@ -372,25 +382,34 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             most => (most as usize).min(depth),
         };
         let samples = Samples::new(context.sample_window, &clock);
+        let (verifier, fatal) = match Verifier::new(plan, context.worker) {
+            Ok(verifier) => (verifier, None),
+            Err(sentence) => (None, Some(sentence)),
+        };
         Self {
             context,
             engine,
             clock,
             samples,
+            log: context.log.as_ref().map(LogBuffer::new),
+            answered: 0,
             pool: ManuallyDrop::new(pool),
             generator: Generator::new(plan, context.worker),
             content,
+            supply: None,
             write_buffers_from,
             sharing: Sharing {
                 is_possible: E::KIND == EngineKind::IoUring
                     && is_batch_adapted
                     && single_op == Some(OpKind::Read)
+                    && context.log.is_none()
                     && context.files.iter().all(is_buffered),
                 usual_ns: 0,
                 count: 0,
             },
-            writes_need_data: E::KIND.touches_files() || plan.content.refill,
-            has_work_per_io: plan.pace.is_some() || plan.verify.is_some(),
+            // What is fetched is in the buffer before its slot is taken.
+            writes_need_data: plan.source.is_none() && (E::KIND.touches_files() || plan.content.refill),
+            has_work_per_io: plan.pace.is_some() || plan.verify.is_some() || context.log.is_some(),
             calendar: Calendar::new(plan, context.worker),
             recorder: Recorder::new(&ops, plan.pace.is_some()),
             slots: vec![slot; depth].into(),
@@ -405,7 +424,8 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             is_batch_adapted,
             single_op,
             write_sequence: 0,
-            run: run_tag(),
+            verifier,
+            watched: guard::Watched::default(),
             issued_before: 0,
             pending_due: None,
             thought_at: 0,
@@ -418,19 +438,31 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             deadline: u64::MAX,
             next_event: 0,
             is_ramping: false,
-            is_done: false,
+            is_done: fatal.is_some(),
             is_exhausted: false,
             was_stopped: false,
             ended: 0,
             submit_ns: 0,
             submit_count: 0,
-            cpu_from: CpuTime::default(),
+            usage_from: ThreadUsage::default(),
             failures: Vec::with_capacity(FAILURES_MAX),
-            fatal: None,
+            fatal,
             notes: Vec::new(),
             verify_failures: Vec::new(),
             verified_block_count: 0,
             verify_failure_count: 0,
+        }
+    }
+
+    /// A job that compares offline reads what it would write, as far as the run came that wrote it.
+    #[cold]
+    fn read_instead(&mut self) {
+        let Some(verifier) = self.verifier.as_ref().filter(|verifier| verifier.plan.is_offline) else { return };
+        let left =
+            verifier.issued_max.unwrap_or(u64::MAX) - self.issued_before.min(verifier.issued_max.unwrap_or(u64::MAX));
+        self.block_end = self.block_end.min(u32::try_from(left).unwrap_or(u32::MAX));
+        for request in self.block[..self.block_end as usize].iter_mut().filter(|request| request.op == OpKind::Write) {
+            request.op = OpKind::Read;
         }
     }
 
@@ -452,6 +484,16 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
 
     /// Waits for the start, does everything, and reports.
     pub fn run(mut self) -> WorkerReport {
+        if let Some(source) = &self.context.plan.source {
+            // The connection is made before the start; what is sent on it is asked for within the measured time.
+            match HttpSource::connect(&source.address, source.length_bytes) {
+                Ok(source) => self.supply = Some(Supply { source, filled: 0, waited: 0, is_tail: false }),
+                Err(error) => {
+                    self.fatal = Some(chain(&error));
+                    self.is_done = true;
+                }
+            }
+        }
         self.context.start.reached();
         let limits = &self.context.plan.limits;
         self.started = self.clock.now();
@@ -469,7 +511,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             self.deadline = self.measured_from + self.clock.to_ticks(runtime_ns);
         }
         self.row_from = self.measured_from;
-        self.cpu_from = thread_cpu();
+        self.usage_from = thread_usage();
         if !self.is_ramping {
             self.look_for_window(self.started);
         }
@@ -485,7 +527,10 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     /// The loop itself. `last` becomes the moment of the last completion.
     fn issue_all(&mut self, last: &mut u64) -> Result<(), EngineError> {
         let is_timed = self.calendar.is_some() || self.context.plan.think.is_some();
-        let is_serial = self.context.plan.verify.is_some() && self.slots.len() > 1 && self.writes();
+        let has_supply = self.supply.is_some();
+        let trims_first = self.context.plan.pattern.steps.trims_first;
+        let is_serial = (self.verifier.is_some() || trims_first) && self.slots.len() > 1 && self.writes();
+        let has_backlog = self.verifier.as_ref().is_some_and(|v| v.plan.backlog > 0 || v.plan.trim.is_some());
         let complete_min = (self.context.plan.queue.complete_min.max(1) as usize).min(self.completions.len());
         loop {
             if self.context.stop.load(Relaxed) && !self.is_done {
@@ -501,6 +546,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                         self.issued_before += u64::from(self.block_end);
                         self.block_end = self.generator.refill(&mut self.block) as u32;
                         self.block_at = 0;
+                        if self.verifier.is_some() {
+                            self.read_instead();
+                        }
                         if self.block_end == 0 {
                             self.is_done = true;
                             self.is_exhausted = true;
@@ -525,6 +573,16 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                         wait = Wait::Everything;
                         break;
                     }
+                    if has_backlog && self.verifier.as_ref().is_some_and(Verifier::is_due) {
+                        if queued > 0 || self.in_flight() > 0 {
+                            wait = Wait::Everything;
+                            break;
+                        }
+                        self.settle_backlog()?;
+                        if self.is_done {
+                            break;
+                        }
+                    }
                     if is_timed {
                         if self.is_pausing {
                             if queued > 0 || self.in_flight() > 0 {
@@ -538,6 +596,10 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                             wait = Wait::Until(due);
                             break;
                         }
+                    }
+                    if has_supply && let Some(for_what) = self.collect_from_source(&request, queued) {
+                        wait = for_what;
+                        break;
                     }
                     self.block_at += 1;
                     self.free_count -= 1;
@@ -588,6 +650,15 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                         continue;
                     }
                     Wait::Everything => (1, None),
+                    Wait::Source if in_flight == 0 => {
+                        self.wait_for_source(SOURCE_WAIT_IDLE);
+                        continue;
+                    }
+                    Wait::Source => {
+                        self.wait_for_source(SOURCE_WAIT_BUSY);
+                        // A wait, if of no length: only within a call does io_uring bring completions to its ring.
+                        (1, Some(1))
+                    }
                     Wait::Until(due) => {
                         let left_ns = self.clock.to_ns(due.min(self.deadline).saturating_sub(self.clock.now()));
                         if in_flight == 0 {
@@ -627,6 +698,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         if self.has_work_per_io && self.free_count == 0 {
             // The queue was full until now: whatever was due meanwhile waited for the device.
             self.free_since = now;
+        }
+        if !E::BLOCKS {
+            self.recorder.queue.complete[QueueCounts::batch_class(count as u64)] += 1;
         }
         let mut counted = 0;
         let mut run = Run { op: OpKind::Read, issued: 0, handed: 0, io_count: 0, byte_count: 0 };
@@ -690,12 +764,38 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         if self.samples.is_open() {
             self.samples.offer(&slot.request, slot.issued, now, &self.clock);
         }
+        self.log_one(&slot, u64::from(slot.request.length), now);
         if self.calendar.is_some() {
             self.record_paced(&slot, now);
         }
         if slot.request.op == OpKind::Read && self.context.plan.verify.is_some() {
-            self.compare(index, &slot.request, 0, 0);
+            self.compare(index, &slot.request, 0);
         }
+    }
+
+    /// Logs an I/O that moved `bytes`.
+    fn log_one(&mut self, slot: &Slot, bytes: u64, now: u64) {
+        let Some(log) = &mut self.log else { return };
+        // What ends in the ramp is in no figure.
+        if self.is_ramping {
+            return;
+        }
+        let since = |from: u64| self.clock.to_ns(now.saturating_sub(from));
+        let total_ns = since(if self.calendar.is_some() { slot.due } else { slot.issued });
+        let (submission_ns, completion_ns) = if E::BLOCKS {
+            (None, since(slot.issued))
+        } else {
+            (Some(self.clock.to_ns(slot.handed.saturating_sub(slot.issued))), since(slot.handed))
+        };
+        log.push(LoggedIo {
+            op: slot.request.op,
+            end_ns: since(self.measured_from),
+            submission_ns,
+            completion_ns,
+            total_ns,
+            bytes,
+            offset: slot.request.offset,
+        });
     }
 
     /// Notes when the queued I/Os were handed over; how long that took, in nanoseconds.
@@ -710,6 +810,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         if !E::BLOCKS {
             self.submit_ns += ns;
             self.submit_count += queued as u64;
+            let depth = QueueCounts::depth_class(self.in_flight() as u64);
+            self.recorder.queue.depth[depth] += queued as u64;
+            self.recorder.queue.submit[QueueCounts::batch_class(queued as u64)] += 1;
         }
         ns
     }
@@ -728,24 +831,6 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                     self.recorder.op(op).set.submission.record(call.ns);
                 }
             }
-        }
-    }
-
-    /// Makes a write's buffer, the pool's number `index`, ready.
-    #[inline]
-    fn fill(&mut self, index: usize, request: &Request) {
-        self.write_sequence += 1;
-        let buffer = &mut self.pool.slice_mut(index)[..request.length as usize];
-        self.content.prepare(buffer, request.offset, self.write_sequence);
-        if let Some(verify) = self.context.plan.verify {
-            let header = BlockHeader {
-                run: self.run,
-                offset: request.offset,
-                sequence: self.write_sequence,
-                length: request.length,
-                checksum: verify.checksum,
-            };
-            header.seal(buffer);
         }
     }
 
@@ -771,7 +856,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             slot.free_since = self.free_since;
         }
         if let Some(think) = self.context.plan.think
-            && self.issued() - self.thought_at >= think.every
+            && ((think.every > 0 && self.issued() - self.thought_at >= think.every)
+                || (think.after_ns > 0
+                    && self.clock.to_ns(self.clock.now().saturating_sub(self.not_before)) >= think.after_ns))
         {
             self.thought_at = self.issued();
             self.is_pausing = true;
@@ -783,7 +870,18 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     #[cold]
     fn begin_pause(&mut self, last: u64) {
         self.is_pausing = false;
-        self.not_before = last + self.clock.to_ticks(self.context.plan.think.map_or(0, |think| think.time_ns));
+        let think = self.context.plan.think;
+        self.not_before = last + self.clock.to_ticks(think.map_or(0, |think| think.time_ns));
+        // The part that is work, not idleness.
+        let busy_until = last + self.clock.to_ticks(think.map_or(0, |think| think.spin_ns));
+        let mut now = self.clock.now();
+        while now < busy_until && !self.context.stop.load(Relaxed) {
+            let before = std::mem::replace(&mut now, self.clock.now());
+            if now == before {
+                // Virtual time passes only when it is waited for.
+                now = self.clock.wait_until(busy_until);
+            }
+        }
         self.free_since = self.free_since.max(self.not_before);
     }
 
@@ -882,7 +980,8 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     fn look_for_window(&mut self, now: u64) {
         self.samples.poll(now, &self.clock);
         let plan = self.context.plan;
-        self.has_work_per_io = plan.pace.is_some() || plan.verify.is_some() || self.samples.is_open();
+        self.has_work_per_io =
+            plan.pace.is_some() || plan.verify.is_some() || self.log.is_some() || self.samples.is_open();
     }
 
     /// The ramp's end, a row's end, the deadline: whatever has come by `now`.
@@ -892,7 +991,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             self.is_ramping = false;
             self.recorder.reset();
             self.count_submissions_in_flight();
-            self.cpu_from = thread_cpu();
+            self.usage_from = thread_usage();
         }
         if !self.is_ramping {
             while now >= self.next_boundary() {
@@ -900,8 +999,10 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 self.adapt_batch();
                 let end_ns = self.clock.to_ns(end - self.measured_from);
                 let span_ns = self.clock.to_ns(end - self.row_from);
+                self.keep_guard(end_ns);
                 self.recorder.end_interval(end_ns, span_ns, self.context.progress);
                 self.row_from = end;
+                self.row_ended(end_ns);
             }
             if now >= self.deadline && !self.is_done {
                 self.is_done = true;
@@ -912,6 +1013,40 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             }
         }
         self.next_event = if self.is_ramping { self.measured_from } else { self.next_look() };
+    }
+
+    /// Ends a job that is slower than it may be.
+    fn keep_guard(&mut self, now_ns: u64) {
+        let guard = self.context.plan.guard;
+        if !guard.is_none()
+            && let Some(sentence) = self.watched.look(&guard, &self.recorder, now_ns)
+        {
+            self.fatal.get_or_insert(sentence);
+            self.is_done = true;
+        }
+    }
+
+    /// A row's end is where whoever follows the run is told.
+    fn row_ended(&mut self, elapsed_ns: u64) {
+        if let Some(log) = &mut self.log {
+            log.flush();
+        }
+        let Some(snapshot) = self.context.snapshot else { return };
+        if let Some(question) = snapshot.question(self.answered) {
+            self.answered = question;
+            let (ops, series) = self.recorder.so_far(!E::BLOCKS);
+            let report = WorkerReport {
+                ops,
+                series,
+                elapsed_ns,
+                threads: used(&self.usage_from, &thread_usage(), elapsed_ns),
+                queue: (!E::BLOCKS).then_some(self.recorder.queue),
+                failures: self.failures.clone(),
+                fatal: None,
+                ..WorkerReport::failed(String::new())
+            };
+            snapshot.give(question, report);
+        }
     }
 
     /// At the ramp's end: what is in flight will complete in the measured part, so its submission
@@ -977,6 +1112,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             if self.calendar.is_some() {
                 self.record_paced(&slot, now);
             }
+            self.log_one(&slot, completion.result as u64, now);
         } else {
             recorder.error_count += 1;
         }
@@ -1010,147 +1146,24 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         }
     }
 
-    /// Compares a block that was read with what was written there.
-    #[cold]
-    fn compare(&mut self, slot: u32, request: &Request, run: u64, sequence: u64) {
-        let Some(verify) = self.context.plan.verify else { return };
-        let block = &self.pool.slice(slot as usize)[..request.length as usize];
-        // In a mixed job a block may be read before it is written; the pass at the end reads them all.
-        if sequence == 0 && self.single_op.is_none() && !verify::was_written_by(block, self.run) {
-            return;
-        }
-        let header =
-            BlockHeader { run, offset: request.offset, sequence, length: request.length, checksum: verify.checksum };
-        self.verified_block_count += 1;
-        if let Err(difference) = header.compare(block) {
-            self.verify_failure_count += 1;
-            if self.verify_failures.len() < FAILURES_MAX {
-                self.verify_failures.push(verify::failure(&self.path(request.file), request, difference));
-            }
-        }
-    }
-
-    /// For blocks of several sizes: the number of the write that came last to each unit of each file.
-    /// A block of an earlier pass may be overwritten in part, and can then not be compared.
-    fn last_writes(&self) -> Result<Option<Vec<Vec<u64>>>, EngineError> {
-        let plan = self.context.plan;
-        if matches!(plan.pattern.write_sizes, BlockSizes::Fixed(_)) {
-            return Ok(None);
-        }
-        let mut generator = Generator::new(plan, self.context.worker);
-        let unit = generator.unit_bytes();
-        let mut last: Vec<Vec<u64>> = Vec::new();
-        for file in &plan.files {
-            let mut units = Vec::new();
-            let count = (file.size_bytes / unit) as usize;
-            units.try_reserve_exact(count).map_err(|_| EngineError {
-                engine: E::KIND,
-                attempted: format!("remembering the last write to each of {count} units of `{}`", file.path),
-                source: io::ErrorKind::OutOfMemory.into(),
-            })?;
-            units.resize(count, 0);
-            last.push(units);
-        }
-        let mut block = [Request::NONE; REQUEST_BLOCK];
-        let (mut left, mut sequence) = (self.issued(), 0);
-        while left > 0 {
-            let n = generator.refill(&mut block).min(left as usize);
-            assert!(n > 0, "the same plan gives the same requests again");
-            left -= n as u64;
-            for request in block[..n].iter().filter(|r| r.op == OpKind::Write) {
-                sequence += 1;
-                units_of(plan, request, unit, &mut last).fill(sequence);
-            }
-        }
-        Ok(Some(last))
-    }
-
-    /// Before a verify pass: everything goes to the disk and leaves the page cache, so that it is the
-    /// disk that is read. Returns false if that failed.
-    fn settle_files(&mut self) -> bool {
-        for (index, target) in self.context.files.iter().enumerate() {
-            let result = self.engine.sync_file(index as u16, true);
-            if result != 0 {
-                let request = Request { op: OpKind::Sync, file: index as u16, data_only: true, ..Request::NONE };
-                self.note_failure(&request, -result as i32, 0, 0);
-                let error = io::Error::from_raw_os_error(-result as i32);
-                self.fatal = Some(format!("fdatasync of `{}` before its verify pass failed: {error}", target.path));
-                return false;
-            }
-            // Pages that stay (mapped ones, and those of tmpfs) are read from memory; counted, so that
-            // the record says so.
-            let _ = trueio_direct::evict(&target.file, 0, 0);
-            if let Ok(left) = trueio_direct::residency(&target.file, 0, target.end_bytes)
-                && left.cached_pages > 0
-            {
-                self.notes.push(format!(
-                    "verify: {} of {} pages of `{}` stayed in the page cache and were compared from there",
-                    left.cached_pages, left.file_pages, target.path
-                ));
-            }
-        }
-        true
-    }
-
-    /// Reads back everything this worker wrote, in the order it was written. Not timed.
-    fn verify_written(&mut self) -> Result<(), EngineError> {
-        if !self.settle_files() {
-            return Ok(());
-        }
-        let run = self.run;
-        let mut last = self.last_writes()?;
-        let mut generator = Generator::new(self.context.plan, self.context.worker);
-        let mut block = [Request::NONE; REQUEST_BLOCK];
-        let (mut left, mut sequence) = (self.issued(), 0);
-        while left > 0 {
-            let n = generator.refill(&mut block).min(left as usize);
-            assert!(n > 0, "the same plan gives the same requests again");
-            left -= n as u64;
-            for request in &block[..n] {
-                if request.op != OpKind::Write {
-                    continue;
-                }
-                if self.context.stop.load(Relaxed) {
-                    self.was_stopped = true;
-                    return Ok(());
-                }
-                sequence += 1;
-                if let Some(last) = &mut last {
-                    let unit = generator.unit_bytes();
-                    if units_of(self.context.plan, request, unit, last).iter().any(|&n| n != sequence) {
-                        continue;
-                    }
-                }
-                let read = Request { op: OpKind::Read, ..*request };
-                self.engine.queue(0, &read, self.pool.buffer_ptr(0));
-                self.engine.submit()?;
-                let mut out = [Completion::NONE];
-                while self.engine.reap(1, None, &mut out)? == 0 {}
-                if out[0].result == i64::from(read.length) {
-                    self.compare(0, &read, run, sequence);
-                } else {
-                    let errno = (-out[0].result).max(0) as i32;
-                    self.note_failure(&read, errno, out[0].result.max(0) as u64, self.pool.buffer_ptr(0) as u64);
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn finish(mut self, mut last: u64) -> WorkerReport {
         let plan = self.context.plan;
         // A job that had nothing in flight at its end was measured until then all the same.
         last = last.max(self.ended);
-        if self.fatal.is_none() && plan.flush.end_fsync {
+        let flush = plan.flush;
+        for (is_asked_for, data_only) in [(flush.end_fdatasync, true), (flush.end_fsync || flush.fsync_on_close, false)]
+        {
             for file in 0..self.context.files.len().max(1) {
-                let request = Request { op: OpKind::Sync, file: file as u16, ..Request::NONE };
-                last = self.sync_now(&request);
+                if is_asked_for && self.fatal.is_none() {
+                    let request = Request { op: OpKind::Sync, file: file as u16, data_only, ..Request::NONE };
+                    last = self.sync_now(&request);
+                }
             }
         }
         if !self.is_ramping && last >= self.row_from {
             let end_ns = self.clock.to_ns(last - self.measured_from);
             let span_ns = self.clock.to_ns(last - self.row_from);
+            self.keep_guard(end_ns);
             self.recorder.end_interval(end_ns, span_ns, self.context.progress);
         }
         if self.is_ramping {
@@ -1159,7 +1172,14 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 self.fatal = Some("the job ended within its ramp: nothing was measured".to_owned());
             }
         }
-        let cpu = thread_cpu();
+        let usage = thread_usage();
+        if let Some(log) = &mut self.log {
+            log.flush();
+        }
+        if self.context.plan.scheduling.ends_others {
+            // The phase has a flag of its own where a job ends others.
+            self.context.stop.store(true, Relaxed);
+        }
         self.context.start.finished();
         let backlog_count = match &mut self.calendar {
             // What comes after the job's last I/O was never due.
@@ -1172,17 +1192,30 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             _ => 0,
         };
         let wrote = self.write_sequence > 0;
+        if let Some(verifier) = self.verifier.as_ref().filter(|verifier| wrote && verifier.plan.saves_state) {
+            let state = verifier.state(plan, self.context.worker, self.issued());
+            self.notes.push(state.save());
+        }
         let can_verify = self.fatal.is_none() && self.failures.is_empty() && !self.was_stopped;
         if wrote
             && can_verify
-            && plan.verify.is_some()
+            && !self.has_given_up()
             && let Err(error) = self.verify_written()
         {
             self.fatal = Some(chain(&error));
         }
+        if wrote && can_verify && plan.source.as_ref().is_some_and(|source| source.is_verified) {
+            self.verify_against_source();
+        }
         let elapsed_ns = if self.is_ramping { 0 } else { self.clock.to_ns(last.saturating_sub(self.measured_from)) };
         let mut engine_notes = self.engine.notes();
         engine_notes.append(&mut self.notes);
+        if let Some(log) = self.log.take().filter(|log| log.waited_ns > 0) {
+            engine_notes.push(format!(
+                "logs were written more slowly than I/O was done: the worker waited {} ms for them, between I/Os",
+                log.waited_ns.div_ceil(1_000_000)
+            ));
+        }
         if self.sharing.count > 0 {
             engine_notes.push(format!(
                 "reads that were complete when io_uring_enter returned (page cache) were handed over up to \
@@ -1190,6 +1223,15 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                  more than twice the usual, so one of up to nine times the usual may hide among them; iodepth_batch = 1 times each alone"
             ));
         }
+        if self.supply.is_some() && self.slots.len() > 1 {
+            engine_notes.push(format!(
+                "while the source was waited for, completions were looked for every {} µs: latencies may be that \
+                 much too long",
+                SOURCE_WAIT_BUSY.as_micros()
+            ));
+        }
+        let source_wait_ns = self.supply.as_ref().map_or(0, |supply| self.clock.to_ns(supply.waited));
+        let queue = (!E::BLOCKS).then_some(self.recorder.queue);
         let (ops, series, pacing_lateness) = self.recorder.finish(!E::BLOCKS);
         // The engine goes first: it may hold registrations of the pool's memory.
         let has_lost_ios = self.slots.len() > self.free_count;
@@ -1203,19 +1245,30 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             elapsed_ns,
             pacing_lateness,
             backlog_count,
-            cpu: CpuTime {
-                user_ns: cpu.user_ns.saturating_sub(self.cpu_from.user_ns),
-                system_ns: cpu.system_ns.saturating_sub(self.cpu_from.system_ns),
-            },
+            threads: used(&self.usage_from, &usage, elapsed_ns),
+            queue,
             failures: self.failures,
             verify_failures: self.verify_failures,
             verified_block_count: self.verified_block_count,
             verify_failure_count: self.verify_failure_count,
             samples: self.samples.into_kept(),
+            source_wait_ns,
             engine_notes,
             fatal: self.fatal,
             was_stopped: self.was_stopped,
         }
+    }
+}
+
+/// What was used between two readings of a thread that measured for `elapsed_ns`.
+pub(crate) fn used(from: &ThreadUsage, to: &ThreadUsage, elapsed_ns: u64) -> ThreadUsage {
+    ThreadUsage {
+        user_ns: to.user_ns.saturating_sub(from.user_ns),
+        system_ns: to.system_ns.saturating_sub(from.system_ns),
+        context_switch_count: to.context_switch_count.saturating_sub(from.context_switch_count),
+        major_fault_count: to.major_fault_count.saturating_sub(from.major_fault_count),
+        minor_fault_count: to.minor_fault_count.saturating_sub(from.minor_fault_count),
+        elapsed_ns,
     }
 }
 
@@ -1245,64 +1298,15 @@ struct Run {
 enum Wait {
     /// It has not.
     No,
+    /// The source has not sent the next write's bytes.
+    Source,
     /// Nothing more is issued until all is reaped.
     Everything,
     /// The next request is not due before this tick.
     Until(u64),
 }
 
-/// The units that a request touches, of a list for each file.
-fn units_of<'a>(plan: &JobPlan, request: &Request, unit: u64, of: &'a mut [Vec<u64>]) -> &'a mut [u64] {
-    let file = usize::from(request.file);
-    let first = ((request.offset - plan.files[file].offset_bytes) / unit) as usize;
-    &mut of[file][first..first + (u64::from(request.length) / unit) as usize]
-}
-
-/// Marks the writes of this worker in this run. Never 0, and never the same twice: with the same seed a
-/// run writes the same to the same places, and if the disk lost it all, what an earlier run left there
-/// would read back as if it had been written.
-fn run_tag() -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    RandomState::new().build_hasher().finish() | 1
-}
-
 /// True if a file was opened without O_DIRECT.
 fn is_buffered(target: &TargetFile) -> bool {
     rustix::fs::fcntl_getfl(&*target.file).is_ok_and(|flags| !flags.contains(rustix::fs::OFlags::DIRECT))
-}
-
-/// What went wrong with an I/O and what to do, in words.
-fn explain(request: &Request, errno: i32, returned: u64, address: u64, target: Option<&TargetFile>) -> String {
-    let write = request.op != OpKind::Read;
-    if errno == 0 {
-        return format!(
-            "the {} moved {returned} of {} bytes: the file may have been truncated, or the device be full or gone",
-            request.op, request.length
-        );
-    }
-    let error = io::Error::from_raw_os_error(errno);
-    let advice = match errno {
-        libc::EINVAL => target.and_then(|t| trueio_direct::probe_file(&t.file).ok()).and_then(|probe| {
-            trueio_direct::check_transfer(
-                &probe.alignment,
-                address as usize,
-                request.length as usize,
-                request.offset,
-                write,
-            )
-            .err()
-            .map(|m| m.to_string())
-        }),
-        libc::ENOSPC => Some("the filesystem or device is full; make room or ask for a smaller size".to_owned()),
-        // No file: the simulated disk, which fails what it was told to.
-        libc::EIO if target.is_none() => Some("the simulated disk was told to fail this I/O".to_owned()),
-        libc::EIO => Some("the device or its driver reported an error; the kernel log (dmesg) says more".to_owned()),
-        libc::EOPNOTSUPP => Some("the filesystem or device does not offer this operation or flag".to_owned()),
-        libc::ENXIO | libc::ENODEV => Some("the device is gone".to_owned()),
-        _ => None,
-    };
-    match advice {
-        Some(advice) => format!("{error}; {advice}"),
-        None => error.to_string(),
-    }
 }

@@ -10,7 +10,7 @@ use trueio_engine::{
     Clock, Completion, Engine, EngineError, Progress, Request, Start, VirtualClock, Worker, WorkerContext,
     WorkerReport, choose_clock,
 };
-use trueio_model::{Checksum, EngineKind, OpKind};
+use trueio_model::{Checksum, EngineKind, Flush, OpKind};
 
 /// What is wrong with the disk. I/Os and sync calls are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,7 +49,7 @@ struct Disk {
 
 impl Engine for Disk {
     // One that touches files: its writes carry data.
-    const KIND: EngineKind = EngineKind::Sync;
+    const KIND: EngineKind = EngineKind::Psync;
     const BLOCKS: bool = false;
 
     fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
@@ -140,6 +140,8 @@ fn run(job: &Job, content: &Rc<RefCell<Vec<u8>>>, lie: Lie) -> WorkerReport {
         progress: &progress,
         clock: choose_clock(),
         sample_window: None,
+        log: None,
+        snapshot: None,
     };
     let clock = VirtualClock::default();
     let disk = Disk {
@@ -161,7 +163,7 @@ fn memory() -> Rc<RefCell<Vec<u8>>> {
 }
 
 fn writes() -> Job {
-    Job::new(EngineKind::Sync).depth(4).op(OpKind::Write).verify(Checksum::Crc32c)
+    Job::new(EngineKind::Psync).depth(4).op(OpKind::Write).verify(Checksum::Crc32c)
 }
 
 /// Goal: a disk that loses writes is found although the same data stood there before.
@@ -243,7 +245,7 @@ fn a_failed_sync_call_is_fatal_and_says_that_earlier_writes_are_not_safe() {
 
 #[test]
 fn a_deadline_is_noticed_while_a_deep_queue_is_being_filled() {
-    let job = Job::new(EngineKind::Sync).depth(64).time(250 * MS);
+    let job = Job::new(EngineKind::Psync).depth(64).time(250 * MS);
     let report = run(&job, &memory(), Lie::SubmitsSlowly);
     assert_clean(&report, "deep");
     // 25 submissions of 10 ms reach the deadline; to fill the queue would take 640 ms.
@@ -252,9 +254,15 @@ fn a_deadline_is_noticed_while_a_deep_queue_is_being_filled() {
 
 #[test]
 fn a_failed_sync_at_the_end_is_fatal_too() {
-    let report = run(&writes().with(|p| p.flush.end_fsync = true), &memory(), Lie::SyncFails(0));
-    assert!(report.fatal.is_some_and(|f| f.contains("fsync of")));
-    assert_eq!(report.verified_block_count, 0);
+    for (name, flush) in [
+        ("fsync of", Flush { end_fsync: true, ..Flush::default() }),
+        ("fsync of", Flush { fsync_on_close: true, ..Flush::default() }),
+        ("fdatasync of", Flush { end_fdatasync: true, ..Flush::default() }),
+    ] {
+        let report = run(&writes().with(|p| p.flush = flush), &memory(), Lie::SyncFails(0));
+        assert!(report.fatal.is_some_and(|f| f.starts_with(name)), "{flush:?}");
+        assert_eq!(report.verified_block_count, 0);
+    }
 }
 
 /// Goal: memory that the kernel may still write to is never freed.

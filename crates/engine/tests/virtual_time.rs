@@ -5,7 +5,7 @@ mod common;
 
 use common::{Job, KIB, MIB, MS, S, assert_clean, assert_consistent, op};
 use std::time::Duration;
-use trueio_model::{Arrivals, BlockSizes, OpKind, Pace};
+use trueio_model::{Arrivals, BlockSizes, EngineKind, OpKind, Pace};
 
 const US: u64 = 1_000;
 
@@ -29,6 +29,50 @@ fn the_depth_asked_for_is_the_depth_achieved() {
     assert_eq!(op(&report, OpKind::Read).latency.total.sum_ns(), 804 * u128::from(MS));
     assert_eq!(report.elapsed_ns, 101 * MS);
     assert_eq!(op(&report, OpKind::Read).io_count, 404);
+}
+
+/// Goal: depths and batches stand in the classes they belong to, and a depth is never above the one asked for.
+/// Method: twelve at a time on twelve channels: the first twelve are handed over alone, at depths 1 to 12; then
+/// all that end together are replaced one by one, or in batches of six.
+#[test]
+fn depths_and_batches_are_counted_in_their_classes() {
+    let report = Job::simulated(MS, 12).depth(12).ios(1_200).run();
+    let queue = report.queue.expect("a modelled disk holds a queue");
+    assert_eq!(queue.depth.iter().sum::<u64>(), 1_200);
+    assert_eq!(queue.depth[..3], [100, 200, 400]);
+    assert_eq!(queue.depth[3], 500);
+    assert_eq!(queue.submit, [0, 1_200, 0, 0, 0, 0, 0]);
+    assert_eq!(queue.complete, [0, 0, 0, 100, 0, 0, 0]);
+    let report = Job::simulated(MS, 12).depth(12).with(|plan| plan.queue.submit_batch = Some(6)).ios(1_200).run();
+    let queue = report.queue.expect("a modelled disk holds a queue");
+    assert_eq!(queue.submit, [0, 0, 200, 0, 0, 0, 0]);
+    assert_eq!(queue.depth, [0, 0, 600, 600, 0, 0, 0]);
+    assert!(Job::new(EngineKind::Null).ios(10).run().queue.is_none(), "one that blocks has no queue");
+}
+
+/// Goal: a log has each I/O of the measured part once, and its figures are those of the record.
+#[test]
+fn a_log_holds_each_io_of_the_measured_part_with_the_latencies_of_the_record() {
+    let mut queued = Job::simulated(MS, 4).depth(8).mixed(70).time(100 * MS);
+    queued.plan.limits.ramp_ns = 20 * MS;
+    let paced = Job::simulated(MS, 1).rate(500.0, Arrivals::Linear).time(100 * MS);
+    for (name, job) in [("queued", queued), ("paced", paced), ("blocking", Job::new(EngineKind::Null).ios(10_000))] {
+        let (report, ios) = job.run_logged();
+        assert_clean(&report, name);
+        for op in &report.ops {
+            let of: Vec<_> = ios.iter().filter(|io| io.op == op.op).collect();
+            assert_eq!(of.len() as u64, op.io_count, "{name}");
+            assert_eq!(of.iter().map(|io| io.bytes).sum::<u64>(), op.byte_count, "{name}");
+            let total = if name == "paced" { &op.latency.from_intended } else { &op.latency.total };
+            let sum = |of: &[&trueio_engine::LoggedIo], ns: fn(&trueio_engine::LoggedIo) -> u64| {
+                of.iter().map(|io| u128::from(ns(io))).sum::<u128>()
+            };
+            assert_eq!(sum(&of, |io| io.total_ns), total.sum_ns(), "{name}");
+            assert_eq!(sum(&of, |io| io.completion_ns), op.latency.completion.sum_ns(), "{name}");
+        }
+        assert!(ios.windows(2).all(|pair| pair[0].end_ns <= pair[1].end_ns), "{name}");
+        assert!(ios.iter().all(|io| io.end_ns <= report.elapsed_ns), "{name}");
+    }
 }
 
 #[test]
@@ -350,4 +394,37 @@ fn the_same_seed_gives_the_same_record() {
     assert_eq!((a.ops, &a.series, a.elapsed_ns), (b.ops, &b.series, b.elapsed_ns));
     let other = job().seed(8).run();
     assert_ne!(other.series, a.series);
+}
+
+#[test]
+fn a_pause_comes_after_so_much_time_of_io_and_may_be_busy() {
+    let think = |after_ns, spin_ns| Some(trueio_model::Think { time_ns: 10 * MS, every: 0, after_ns, spin_ns });
+    for spin_ns in [0, 4 * MS] {
+        let job = Job::simulated(MS, 1).ios(20).with(|plan| plan.think = think(4 * MS, spin_ns));
+        let report = job.run();
+        assert_clean(&report, "think");
+        let reads = op(&report, OpKind::Read).io_count;
+        let pauses = (report.elapsed_ns - reads * MS) / (10 * MS);
+        // After each four to five I/Os of 1 ms, none after the last.
+        assert_eq!(reads, 20);
+        assert!((3..=4).contains(&pauses), "{pauses} pauses in {} ns", report.elapsed_ns);
+    }
+}
+
+#[test]
+fn a_job_that_is_too_slow_ends_as_failed_and_one_that_is_not_goes_on() {
+    // 1,000 I/Os of 4 KiB a second.
+    let run = |guard: trueio_model::Guard| Job::simulated(MS, 1).time(3 * S).with(|plan| plan.guard = guard).run();
+    let none = trueio_model::Guard { cycle_ns: 500 * MS, ..trueio_model::Guard::default() };
+    for (guard, word) in [
+        (trueio_model::Guard { ios_per_s_min: 1_001, ..none }, "`rate_iops_min` is 1001"),
+        (trueio_model::Guard { bytes_per_s_min: 1000 * 4096 + 1, ..none }, "`rate_min`"),
+        (trueio_model::Guard { latency_ns_max: MS - 1, ..none }, "`max_latency`"),
+    ] {
+        let report = run(guard);
+        let fatal = report.fatal.unwrap_or_else(|| panic!("{guard:?}"));
+        assert!(fatal.contains(word) && report.elapsed_ns <= 600 * MS, "{fatal}: {}", report.elapsed_ns);
+    }
+    let kept = trueio_model::Guard { ios_per_s_min: 990, bytes_per_s_min: 4_000_000, latency_ns_max: 2 * MS, ..none };
+    assert_clean(&run(kept), "fast enough");
 }

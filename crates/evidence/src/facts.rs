@@ -274,7 +274,7 @@ impl<'a> Work<'a> {
     /// True if there is any sync call, or a flag in place of one.
     pub(crate) fn syncs(self) -> bool {
         let flush = self.job.flush;
-        self.has_dsync() || flush.end_fsync || flush.fsync_every > 0 || flush.fdatasync_every > 0
+        self.has_dsync() || flush.is_at_end() || flush.fsync_every > 0 || flush.fdatasync_every > 0
     }
 
     /// The region's length, all files together, in bytes.

@@ -23,6 +23,7 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
     (checks::foreign_io::NAME, checks::foreign_io::check),
     (checks::achieved_depth::NAME, checks::achieved_depth::check),
     (checks::pace::NAME, checks::pace::check),
+    (checks::source::NAME, checks::source::check),
     (checks::steadiness::NAME, checks::steadiness::check),
     (checks::working_set::NAME, checks::working_set::check),
     (checks::memory_backed::NAME, checks::memory_backed::check),

@@ -3,6 +3,7 @@
 //! [`Watch`] reads counters before and after a phase; a handful of small files, under a millisecond. As
 //! root it also traces single requests in short windows of the phase (`trace/`), and the I/Os that the
 //! workers sampled in the same windows are matched with them.
+//! Asked to, it records every system call of the workers, too ([`SyscallWatch`]).
 //! [`judge`] hands what it saw to the checks, each in a file of its own under `checks/`, and joins
 //! their findings to a verdict: contradicted if any check contradicts, else suspect if any doubts,
 //! else supported. The level says how far the evidence reaches.
@@ -21,6 +22,7 @@ mod facts;
 mod filemap;
 mod judge;
 mod sample;
+mod syscalls;
 mod trace;
 mod watch;
 
@@ -29,5 +31,6 @@ pub use facts::PhaseFacts;
 pub use filemap::{FileMap, map_file};
 pub use judge::{CHECKS, judge};
 pub use sample::ContentSample;
+pub use syscalls::{SyscallWatch, why_no_syscall_trace};
 pub use trace::{FilePlace, Piece, Traced, TracedDisk, why_not_traced};
 pub use watch::{Heat, Observation, Watch};

@@ -377,5 +377,9 @@ fn difference(before: &DeviceCounters, after: &DeviceCounters) -> DeviceCounters
         flush_count: both(before.flush_count, after.flush_count).map(|(a, b)| b.saturating_sub(a)),
         busy_ms: after.busy_ms.saturating_sub(before.busy_ms),
         weighted_ms: after.weighted_ms.saturating_sub(before.weighted_ms),
+        read_merge_count: after.read_merge_count.saturating_sub(before.read_merge_count),
+        write_merge_count: after.write_merge_count.saturating_sub(before.write_merge_count),
+        read_ms: after.read_ms.saturating_sub(before.read_ms),
+        write_ms: after.write_ms.saturating_sub(before.write_ms),
     }
 }

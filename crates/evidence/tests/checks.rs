@@ -467,6 +467,19 @@ fn without_a_baseline_others_cannot_be_told_from_us_and_the_level_says_so() {
 // achieved_depth
 
 #[test]
+fn a_job_that_waits_for_its_source_measures_the_source() {
+    let with = |waited_ns: u64| {
+        let mut phase = Phase::honest_writes();
+        phase.records[0].source_wait_ns = Some(waited_ns);
+        phase
+    };
+    let elapsed_ns = Phase::honest_writes().records[0].elapsed_ns;
+    with(elapsed_ns / 20).judge().assert("source", Passed, "took 5.0 % of the time");
+    with(elapsed_ns / 2).judge().assert("source", Suspect, "spent 50 % of its time waiting for its source");
+    Phase::honest_writes().judge().assert("source", NotApplicable, "fetched from elsewhere");
+}
+
+#[test]
 fn a_queue_that_was_not_kept_is_suspect_unless_a_pace_or_a_pause_explains_it() {
     let mut phase = Phase::honest_reads();
     phase.jobs[0].engine = EngineKind::IoUring;
@@ -478,7 +491,7 @@ fn a_queue_that_was_not_kept_is_suspect_unless_a_pace_or_a_pause_explains_it() {
     phase.judge().assert("achieved_depth", Passed, "11 % less deep than asked");
     phase.records[0].achieved_depth = Some(3.2);
     phase.judge().assert("achieved_depth", Suspect, "was to keep 64 I/Os in flight and kept 3.20");
-    phase.jobs[0].think = Some(trueio_model::Think { time_ns: 1, every: 1 });
+    phase.jobs[0].think = Some(trueio_model::Think { time_ns: 1, every: 1, after_ns: 0, spin_ns: 0 });
     phase.judge().assert("achieved_depth", NotApplicable, "");
     Phase::honest_reads().judge().assert("achieved_depth", NotApplicable, "one I/O at a time");
 }
@@ -563,6 +576,9 @@ fn a_usb_disk_is_suspect_where_bot_hides_it_or_a_usb_2_link_slows_it_and_honest_
     let both = with(usb(Bot, 480.0, 480.0, Some(true)), true, 512);
     both.assert("usb_link", Suspect, "runs on BOT");
     both.assert("usb_link", Suspect, "which is the limit");
+    // A stick of USB 2 that knows nothing else does not hide behind BOT.
+    with(usb(Bot, 480.0, 5000.0, Some(false)), true, 512).assert("usb_link", Passed, "offers BOT alone");
+    with(usb(Bot, 480.0, 480.0, None), true, 512).assert("usb_link", Passed, "what Linux says of every such disk");
     // Honest ones.
     with(usb(Uas, 5000.0, 5000.0, Some(true)), true, 512).assert("usb_link", Passed, "hides nothing");
     with(usb(Uas, 480.0, 480.0, Some(false)), false, 4096).assert("usb_link", Passed, "");
@@ -676,6 +692,9 @@ fn zeros_are_suspect_and_compressible_content_is_said() {
     phase.judge().assert("content", Passed, "hold for such content");
     phase.jobs[0].content.kind = ContentKind::Zero;
     phase.judge().assert("content", Suspect, "Zeros were written");
+    phase.jobs[0].content.kind = ContentKind::Pattern;
+    phase.jobs[0].content.pattern = vec![0xff];
+    phase.judge().assert("content", Suspect, "The same bytes were written over and over");
     Phase::honest_reads().judge().assert("content", NotApplicable, "");
 }
 
@@ -804,6 +823,8 @@ fn series(counts: impl IntoIterator<Item = u64>) -> Vec<SeriesRow> {
         write_count: 0,
         write_bytes: 0,
         other_count: 0,
+        trim_count: 0,
+        trim_bytes: 0,
         latency_ns_p50: 90_000,
         latency_ns_p99: 150_000,
         latency_ns_max: 200_000,
@@ -1047,7 +1068,7 @@ fn sampled_writes_that_were_flushed_in_order_raise_the_level_and_those_that_were
 #[test]
 fn without_a_trace_the_level_stays_and_what_root_would_add_is_said() {
     let mut phase = traced_log(100, 0);
-    let why = "block requests are traced for root only (CAP_SYS_ADMIN)".to_owned();
+    let why = "the kernel traces for root only (CAP_SYS_ADMIN)".to_owned();
     phase.trace = Some(TraceRecord { missing: Some(why), ..TraceRecord::default() });
     let judgement = phase.judge();
     judgement.assert("flush_order", NotSeen, "for root only");

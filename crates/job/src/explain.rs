@@ -22,6 +22,7 @@ pub fn explain(plan: &Plan) -> String {
                 Prepare::UseExisting => "exists, is used as it is",
                 Prepare::CreateFilled => "is created and filled with random content",
                 Prepare::CreateAllocated => "is created, space allocated, nothing written",
+                Prepare::CreateSparse => "is created as one hole, no space allocated",
                 Prepare::CreateEmpty => "is created empty, the job extends it",
                 Prepare::Nothing => "is not opened",
             };

@@ -13,16 +13,25 @@
 //! Cannot see: what changes after the facts were learnt. Who opens a block device for writing claims
 //! it with `O_EXCL`, so that what was mounted since then is found.
 
+mod command;
 mod files;
 mod job;
+mod names;
+mod output;
+mod source;
+mod steps;
 mod values;
+mod verify;
+
+pub(crate) use files::join_path;
+pub(crate) use job::splitmix64;
 
 use crate::in_use::InUse;
 use crate::refusal::{Refusal, Rule};
 use crate::toml::check_job_name;
 use files::Created;
 use std::collections::{BTreeMap, BTreeSet};
-use trueio_model::{EngineKind, JobPlan, JobSpec, Plan, Prepare, TargetFacts};
+use trueio_model::{EngineKind, JobPlan, JobSpec, Plan, Prepare, SourceAddress, TargetFacts};
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +60,15 @@ pub trait FactsSource {
         let _ = path;
         Err("nobody looked".to_owned())
     }
+
+    /// The length of the body at an address, in bytes. Asked of a `source` whose job says no `size`.
+    ///
+    /// # Errors
+    /// Why it could not be learnt.
+    fn source_length(&self, address: &SourceAddress) -> Result<u64, String> {
+        let _ = address;
+        Err("nobody asked the server".to_owned())
+    }
 }
 
 impl<F: Fn(&str) -> Target> FactsSource for F {
@@ -73,6 +91,8 @@ pub struct Machine {
     pub entropy: u64,
     /// How long disks are watched idle before each phase, in nanoseconds; handed on to the plan.
     pub idle_baseline_ns: u64,
+    /// The programs that a `command` may start, as the command names them. A study fills it; otherwise nobody.
+    pub programs: Vec<String>,
 }
 
 /// Which engines work here, and why the others do not.
@@ -135,7 +155,14 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
             return Err(all(Rule::JobNameTwice { name: spec.name.clone() }));
         }
     }
-    let mut planner = Planner { facts, machine, notes: Vec::new(), looked: BTreeMap::new(), created: BTreeMap::new() };
+    let mut planner = Planner {
+        facts,
+        machine,
+        notes: Vec::new(),
+        looked: BTreeMap::new(),
+        created: BTreeMap::new(),
+        spellings: BTreeMap::new(),
+    };
     let mut jobs: Vec<JobPlan> = Vec::new();
     let mut phase = 0;
     for (index, spec) in specs.iter().enumerate() {
@@ -166,6 +193,8 @@ struct Planner<'a> {
     looked: BTreeMap<String, Target>,
     /// Files that the run will create, by path.
     created: BTreeMap<String, Created>,
+    /// How the path of each of them was spelled first, by the path in its plain form.
+    spellings: BTreeMap<String, String>,
 }
 
 impl Planner<'_> {
@@ -211,12 +240,8 @@ impl Planner<'_> {
 
 fn reads(job: &JobPlan) -> bool {
     use trueio_model::{OpKind, OpMix};
-    matches!(job.pattern.mix, OpMix::Only(OpKind::Read) | OpMix::ReadWrite { .. })
-}
-
-fn writes(job: &JobPlan) -> bool {
-    use trueio_model::{OpKind, OpMix};
-    !matches!(job.pattern.mix, OpMix::Only(OpKind::Read))
+    let is_offline = job.verify.as_ref().is_some_and(|verify| verify.is_offline);
+    is_offline || matches!(job.pattern.mix, OpMix::Only(OpKind::Read) | OpMix::ReadWrite { .. })
 }
 
 /// Verification looks at files, and other jobs may write to them too.
@@ -229,7 +254,9 @@ fn check_verify_across_jobs(jobs: &[JobPlan]) -> Result<(), Refusal> {
         };
         for file in &job.files {
             let shares = |other: &&JobPlan| other.files.iter().any(|f| f.path == file.path) && other.name != job.name;
-            if let Some(other) = jobs.iter().filter(shares).find(|other| other.phase == job.phase && writes(other)) {
+            if let Some(other) =
+                jobs.iter().filter(shares).find(|other| other.phase == job.phase && other.modifies_files())
+            {
                 return Err(refuse(
                     format!("job `{}` writes to `{}` at the same time", other.name, file.path),
                     "let one wait for the other: `stonewall = true`",
@@ -238,7 +265,7 @@ fn check_verify_across_jobs(jobs: &[JobPlan]) -> Result<(), Refusal> {
             // A job that reads compares every block it reads, also the ones it has not written yet.
             let has_headers = !reads(job)
                 || file.prepare == Prepare::UseExisting
-                || jobs.iter().filter(shares).any(|o| o.phase < job.phase && writes(o) && o.verify.is_some());
+                || jobs.iter().filter(shares).any(|o| o.phase < job.phase && o.modifies_files() && o.verify.is_some());
             if !has_headers {
                 return Err(refuse(
                     format!("no job before it writes verifiable blocks to `{}`", file.path),

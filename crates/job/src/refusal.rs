@@ -53,6 +53,30 @@ pub enum Rule {
         /// What to do.
         hint: &'static str,
     },
+    /// A program that nobody allowed.
+    #[error("`command` would start `{program}`, which a job file may not")]
+    CommandNotAllowed {
+        /// The program.
+        program: String,
+    },
+    /// A command that cannot be measured as the job asks.
+    #[error("`command` cannot be kept: {reason}")]
+    CommandImpossible {
+        /// Why.
+        reason: String,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// A body that cannot be fetched, or not be written as the job asks.
+    #[error("`source = {address}` cannot be had: {reason}")]
+    SourceImpossible {
+        /// Where it is.
+        address: String,
+        /// Why.
+        reason: String,
+        /// What to do.
+        hint: &'static str,
+    },
     /// A name that cannot be part of a file's name.
     #[error("{reason}")]
     JobName {
@@ -388,6 +412,9 @@ impl Rule {
         match self {
             Rule::NoJobs => "no_jobs",
             Rule::SteadyState { .. } => "steady_state",
+            Rule::CommandNotAllowed { .. } => "command_not_allowed",
+            Rule::CommandImpossible { .. } => "command_impossible",
+            Rule::SourceImpossible { .. } => "source_impossible",
             Rule::JobName { .. } => "job_name",
             Rule::JobNameTwice { .. } => "job_name_twice",
             Rule::UnknownOption { .. } => "unknown_option",
@@ -451,7 +478,14 @@ impl Rule {
             | Rule::Incomplete { hint, .. }
             | Rule::EngineLacks { hint, .. }
             | Rule::SteadyState { hint, .. }
+            | Rule::SourceImpossible { hint, .. }
+            | Rule::CommandImpossible { hint, .. }
             | Rule::VerifyImpossible { hint, .. } => (*hint).into(),
+            Rule::CommandNotAllowed { .. } => {
+                "only a study starts other programs: those that come with this program their own ones, and one from a \
+                 folder with `--allow-exec`"
+                    .into()
+            }
             Rule::EngineUnavailable { .. } => {
                 "`trueio doctor` says which engines work here; without `ioengine` one that works is chosen".into()
             }

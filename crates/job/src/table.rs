@@ -67,11 +67,13 @@ pub enum Section {
     Content,
     /// Processors, priority, errors.
     Process,
+    /// What is written of it, in fio's formats.
+    Output,
 }
 
 impl Section {
     /// All of them, in order.
-    pub const ALL: [Section; 8] = [
+    pub const ALL: [Section; 9] = [
         Section::Pattern,
         Section::Target,
         Section::Limits,
@@ -80,6 +82,7 @@ impl Section {
         Section::Pace,
         Section::Content,
         Section::Process,
+        Section::Output,
     ];
 
     /// Its heading.
@@ -93,6 +96,7 @@ impl Section {
             Section::Pace => "Rate and pauses",
             Section::Content => "Content and verification",
             Section::Process => "Processors and errors",
+            Section::Output => "fio's outputs",
         }
     }
 }
@@ -165,6 +169,26 @@ pub(crate) fn overlay(spec: &mut JobSpec, level: &BTreeMap<&'static str, SpecVal
     }
 }
 
+/// Lays options over a specification, as one level of words: those of a preset or a study, by their names in the
+/// table.
+///
+/// # Errors
+/// A sentence about the first that is not an option or whose value is not acceptable; `spec` is unchanged.
+pub fn lay_over<'a>(
+    spec: &mut JobSpec,
+    options: impl IntoIterator<Item = (&'a str, &'a str)>,
+    origin: &Origin,
+) -> Result<(), String> {
+    let mut level = BTreeMap::new();
+    for (name, text) in options {
+        let row = row(name).ok_or_else(|| format!("`{name}` is not an option"))?;
+        let value = spec_value(row, text, origin.clone()).map_err(|why| format!("`{name}`: {why}"))?;
+        level.insert(row.name, value);
+    }
+    overlay(spec, &level);
+    Ok(())
+}
+
 /// What to do about a value that a row did not accept, for the `reason` it gave: the nearest of its
 /// words; else what it takes, unless the reason says that already.
 pub(crate) fn value_hint(row: &OptionRow, text: &str, reason: &str) -> Option<String> {
@@ -213,8 +237,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("duration", "the time limit is called `runtime`, as in fio"),
     ("engine", "the engine is called `ioengine`, as in fio"),
     ("file", "the target is called `filename`, as in fio"),
-    ("group_reporting", "not needed: the workers of a job are always reported together"),
-    ("gtod_reduce", "not needed: every latency is measured, and it is cheap"),
     ("iopoll", "polled completions are called `hipri`, as in fio"),
     ("job", "a job is a table of its own: `[job.NAME]`"),
     ("mode", "the operations are called `rw`, as in fio"),
@@ -246,14 +268,42 @@ const RW: &[Choice] = &[
     choice("randtrim", &[], "random trims"),
     choice("rw", &["readwrite"], "sequential reads and writes, mixed by `rwmixread`"),
     choice("randrw", &[], "random reads and writes, mixed by `rwmixread`"),
+    choice("trimwrite", &[], "sequential; each block is trimmed and then written"),
+    choice("randtrimwrite", &[], "random; each block is trimmed and then written"),
+];
+
+const RW_SEQUENCER: &[Choice] =
+    &[choice("sequential", &[], "they go on from it"), choice("identical", &[], "they are all at it")];
+
+const ZONE_MODE: &[Choice] = &[
+    choice("none", &["0"], "the region is used as a whole"),
+    choice("strided", &[], "zones are used one after another"),
 ];
 
 const ENGINES: &[Choice] = &[
-    choice("sync", &["psync"], "pread and pwrite; one I/O at a time"),
+    choice("psync", &[], "pread and pwrite; one I/O at a time"),
+    choice("sync", &[], "lseek where the position is another, then read and write; one I/O at a time"),
+    choice("vsync", &[], "as sync, by readv and writev; one I/O at a time"),
+    choice("pvsync", &[], "preadv and pwritev; one I/O at a time"),
     choice("pvsync2", &[], "preadv2 and pwritev2, with RWF flags; one I/O at a time"),
     choice("libaio", &["aio", "linuxaio"], "Linux native asynchronous I/O; asynchronous only with direct I/O"),
     choice("io_uring", &[], "io_uring, with registered buffers and files"),
     choice("mmap", &[], "copies to and from a mapping; one at a time"),
+    choice("splice", &[], "splice and vmsplice through a pipe; one at a time"),
+    choice("posixaio", &[], "a queue on threads that call pread and pwrite, as glibc's POSIX asynchronous I/O is"),
+    choice(
+        "falloc",
+        &[],
+        "fallocate: reads allocate and keep the file's length, writes lengthen it, trims punch holes",
+    ),
+    choice("ftruncate", &[], "ftruncate to the place where the write would begin; on new files only"),
+    choice("filecreate", &[], "makes `nrfiles` files in a directory of its own; no data"),
+    choice("filestat", &[], "asks about `nrfiles` files that were made before; no data"),
+    choice("filedelete", &[], "removes `nrfiles` files that were made before; no data"),
+    choice("dircreate", &[], "makes `nrfiles` directories; no data"),
+    choice("dirstat", &[], "asks about `nrfiles` directories; no data"),
+    choice("dirdelete", &[], "removes `nrfiles` directories; no data"),
+    choice("cpuio", &[], "no I/O: keeps a processor busy while other jobs measure (`cpuload`)"),
     choice("null", &[], "no I/O at all: what is left is the cost of the tool"),
     choice("simulated", &[], "a modelled disk in virtual time: exact and repeatable"),
 ];
@@ -277,7 +327,8 @@ const FILE_SERVICE: &[Choice] = &[
 ];
 
 const FALLOCATE: &[Choice] = &[
-    choice("native", &["1", "true"], "space is allocated before the job, nothing is written to it"),
+    choice("native", &["posix", "1", "true"], "space is allocated before the job, nothing is written to it"),
+    choice("truncate", &[], "the file has its length before the job and is a hole: no space is allocated"),
     choice("none", &["0", "false"], "the file is created empty and the job extends it"),
 ];
 
@@ -290,11 +341,43 @@ const VERIFY: &[Choice] = &[
     choice("none", &["0"], "nothing is compared"),
     choice("crc32c", &["crc32c-intel"], "CRC-32C"),
     choice("xxhash", &[], "XXH3, 64 bits"),
+    choice("md5", &[], "MD5; of this and all longer ones the first 64 bits are kept"),
+    choice("crc64", &[], "CRC-64 (XZ)"),
+    choice("crc32", &[], "CRC-32"),
+    choice("crc16", &[], "CRC-16 (ARC)"),
+    choice("crc7", &[], "CRC-7 (MMC)"),
+    choice("sha1", &[], "SHA-1"),
+    choice("sha256", &[], "SHA-256"),
+    choice("sha512", &[], "SHA-512"),
+    choice("sha3-224", &[], "SHA3-224"),
+    choice("sha3-256", &[], "SHA3-256"),
+    choice("sha3-384", &[], "SHA3-384"),
+    choice("sha3-512", &[], "SHA3-512"),
+    choice("meta", &[], "no checksum: the header's place, write and run"),
+    choice("pattern", &[], "no header: the whole block is `verify_pattern`"),
+    choice("pattern_hdr", &[], "a header, and behind it `verify_pattern`"),
+    choice("null", &[], "nothing is compared, and the blocks are not touched"),
+    choice("source", &[], "what `source` sends when it is asked once more"),
 ];
+
+const CPUS_POLICY: &[Choice] =
+    &[choice("split", &[], "each worker has one of them"), choice("shared", &[], "each worker may run on all of them")];
 
 const CONTINUE_ON_ERROR: &[Choice] = &[
     choice("none", &["0", "false"], "the job ends at the first failed I/O"),
     choice("all", &["1", "true", "io"], "failed I/Os are counted and the job goes on; the run still fails"),
+];
+
+const UNIFIED: &[Choice] = &[
+    choice("none", &["0"], "each by itself"),
+    choice("mixed", &["1"], "only all of them together"),
+    choice("both", &["2"], "each by itself, and all together"),
+];
+
+const LOG_WINDOW: &[Choice] = &[
+    choice("avg", &["0"], "the mean"),
+    choice("max", &["1"], "the largest value"),
+    choice("both", &["2"], "the mean, and the largest value in a column behind it"),
 ];
 
 /// A row with what most rows have; each row below says what is its own.
@@ -391,6 +474,93 @@ pub const TABLE: &[OptionRow] = &[
         detail: "`random`: all alike. `zipf:1.1`: exponent above 0. `pareto:0.2`: 80 % of the I/O to about 20 % of \
                  the blocks. `normal:20`: around the middle, deviation in percent of the region. \
                  `zoned:60/10:40/90`: percent of the I/O / percent of the region, zone by zone, both summing to 100.",
+        ..BASE
+    },
+    OptionRow {
+        name: "random_every",
+        is_in_fio: false,
+        kind: ValueKind::Count { min: 1, max: u64::MAX },
+        unit: "I/Os",
+        default: DefaultValue::Text("1"),
+        summary: "I/Os to one random offset; `rw_sequencer` says where the others go",
+        detail: "fio writes it behind `rw`: `rw=randread:8`. Keeps no map.",
+        ..BASE
+    },
+    OptionRow {
+        name: "rw_sequencer",
+        kind: ValueKind::Choice(RW_SEQUENCER),
+        unit: "word",
+        default: DefaultValue::Text("sequential"),
+        summary: "Where the further I/Os of `random_every` go",
+        ..BASE
+    },
+    OptionRow {
+        name: "sequential_skip",
+        is_in_fio: false,
+        kind: ValueKind::Integer { min: -(1 << 50), max: 1 << 50 },
+        unit: "bytes",
+        default: DefaultValue::Text("0"),
+        summary: "Bytes between the end of a sequential I/O and the next; negative: backwards from the end",
+        detail: "fio writes it behind `rw`: `rw=write:4k`.",
+        ..BASE
+    },
+    OptionRow {
+        name: "percentage_random",
+        kind: ValueKind::Percent,
+        unit: "percent",
+        default: DefaultValue::Text("100"),
+        summary: "The share of a random job's I/Os that have an offset of their own; the others go on from the last",
+        detail: "Below 100 it keeps no map.",
+        ..BASE
+    },
+    OptionRow {
+        name: "blockalign",
+        fio_names: &["ba"],
+        kind: ValueKind::Bytes,
+        unit: "bytes",
+        default: DefaultValue::Unset("the block size"),
+        summary: "What random offsets are multiples of",
+        detail: "Keeps no map, as in fio.",
+        ..BASE
+    },
+    OptionRow {
+        name: "bs_unaligned",
+        fio_names: &["blocksize_unaligned"],
+        summary: "The sizes of `bsrange` are any number of bytes, not multiples of the smallest",
+        detail: "Excludes direct I/O, which becomes `off` if it was preferred. Keeps no map.",
+        ..BASE
+    },
+    OptionRow {
+        name: "zonemode",
+        kind: ValueKind::Choice(ZONE_MODE),
+        unit: "word",
+        default: DefaultValue::Text("none"),
+        summary: "Whether the region is used zone by zone",
+        detail: "Zoned devices (`zbd`) are not known.",
+        ..BASE
+    },
+    OptionRow {
+        name: "zonesize",
+        kind: ValueKind::Bytes,
+        unit: "bytes",
+        default: DefaultValue::Unset("must be said for zones"),
+        summary: "Bytes transferred in a zone before the next",
+        ..BASE
+    },
+    OptionRow {
+        name: "zonerange",
+        kind: ValueKind::Bytes,
+        unit: "bytes",
+        default: DefaultValue::Unset("as much as `zonesize`"),
+        summary: "Length of a zone",
+        ..BASE
+    },
+    OptionRow {
+        name: "zoneskip",
+        kind: ValueKind::Bytes,
+        unit: "bytes",
+        default: DefaultValue::Text("0"),
+        summary: "Bytes between two zones",
         ..BASE
     },
     OptionRow {
@@ -526,7 +696,8 @@ pub const TABLE: &[OptionRow] = &[
         unit: "word",
         default: DefaultValue::Text("native"),
         summary: "How space is prepared in a file created for a write job",
-        detail: "`none` measures appending: each write extends the file.",
+        detail: "`none` measures appending: each write extends the file. `truncate` measures the first writing of a \
+                 sparse file, allocation included.",
         section: Section::Target,
         ..BASE
     },
@@ -643,13 +814,34 @@ pub const TABLE: &[OptionRow] = &[
         section: Section::Limits,
         ..BASE
     },
+    OptionRow {
+        name: "exitall",
+        summary: "When a worker of this job ends, all that run at the same time are ended",
+        detail: "They end as at their runtime: what they measured stands.",
+        section: Section::Limits,
+        ..BASE
+    },
     // ---- engine and queue -------------------------------------------------------------------
     OptionRow {
         name: "ioengine",
         kind: ValueKind::Choice(ENGINES),
         unit: "word",
-        default: DefaultValue::Unset("io_uring where it works; else libaio for a queue, sync or pvsync2 for one I/O"),
+        default: DefaultValue::Unset("io_uring where it works; else libaio for a queue, psync or pvsync2 for one I/O"),
         summary: "How I/O is handed to the kernel",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "command",
+        is_in_fio: false,
+        kind: ValueKind::Words,
+        unit: "words",
+        default: DefaultValue::Unset("an engine of this program does the I/O"),
+        summary: "Another program that does the job's I/O in place of an engine (studies only)",
+        detail: "`dd if=/dev/zero of={file} bs={bs} count={count} conv=notrunc`: `{file}` becomes the path of the job's \
+                 file, `{bs}`, `{size}` and `{count}` numbers. It is timed from its start to its end, with the sync calls \
+                 that the job asks for at its end, and watched as an engine is; what it does within is not seen. A \
+                 job file cannot start a program: only a study can.",
         section: Section::Engine,
         ..BASE
     },
@@ -728,9 +920,35 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "drain",
+        is_in_fio: false,
+        summary: "Each I/O begins when all before it have completed (io_uring: IOSQE_IO_DRAIN)",
+        detail: "The queue is filled all the same, and the kernel works through it one by one. Not beside `hipri`.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
         name: "hipri",
         summary: "Completions are polled for (io_uring: IOPOLL; pvsync2: RWF_HIPRI)",
         detail: "Needs direct I/O, and becomes `direct = \"require\"` if nothing was said.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "cpuload",
+        kind: ValueKind::Count { min: 1, max: 100 },
+        unit: "percent",
+        default: DefaultValue::Unset("must be said for `cpuio`"),
+        summary: "The share of its time for which `cpuio` keeps a processor busy",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "cpuchunks",
+        kind: ValueKind::DurationMicros,
+        unit: "time (bare: µs)",
+        default: DefaultValue::Text("50ms"),
+        summary: "Length of a busy span of `cpuio`",
         section: Section::Engine,
         ..BASE
     },
@@ -794,6 +1012,22 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "end_fdatasync",
+        is_in_fio: false,
+        summary: "`fdatasync` once at the end, inside the measured time",
+        detail: "Not beside `end_fsync` or `fsync_on_close`, which include what it does.",
+        section: Section::Durability,
+        ..BASE
+    },
+    OptionRow {
+        name: "fsync_on_close",
+        summary: "`fsync` of each file before it is closed, inside the measured time",
+        detail: "Files are closed when the job has ended, so beside `end_fsync` it adds nothing. fio makes these calls \
+                 after the time that it reports.",
+        section: Section::Durability,
+        ..BASE
+    },
+    OptionRow {
         name: "rwf_dsync",
         is_in_fio: false,
         summary: "Each write carries RWF_DSYNC (pvsync2, libaio, io_uring)",
@@ -824,6 +1058,18 @@ pub const TABLE: &[OptionRow] = &[
         section: Section::Durability,
         ..BASE
     },
+    OptionRow {
+        name: "pre_read",
+        kind: ValueKind::Bool,
+        unit: "yes or no",
+        default: DefaultValue::Text("false"),
+        summary: "The files are read into the page cache before the measured part",
+        detail: "For measuring the cache on purpose, or for telling what it does to a measurement. Reads that it then \
+                 serves are contradicted by the disk's counters, unless `--accept` names those checks. What does not \
+                 fit into memory does not stay there.",
+        section: Section::Durability,
+        ..BASE
+    },
     // ---- rate and pauses --------------------------------------------------------------------
     OptionRow {
         name: "rate",
@@ -846,6 +1092,46 @@ pub const TABLE: &[OptionRow] = &[
         detail: "As `rate`, counted in I/Os; not both.",
         section: Section::Pace,
         replaces: &["rate"],
+        ..BASE
+    },
+    OptionRow {
+        name: "rate_min",
+        fio_names: &["ratemin"],
+        kind: ValueKind::RateBytes,
+        unit: "bytes/s",
+        default: DefaultValue::Text("0"),
+        summary: "Bytes a second below which a worker ends the run as failed; 0: none",
+        section: Section::Pace,
+        ..BASE
+    },
+    OptionRow {
+        name: "rate_iops_min",
+        kind: ValueKind::RateIops,
+        unit: "I/Os/s",
+        default: DefaultValue::Text("0"),
+        summary: "I/Os a second below which a worker ends the run as failed; 0: none",
+        section: Section::Pace,
+        ..BASE
+    },
+    OptionRow {
+        name: "rate_cycle",
+        fio_names: &["ratecycle"],
+        kind: ValueKind::Count { min: 1, max: 3_600_000 },
+        unit: "ms",
+        default: DefaultValue::Text("1000"),
+        summary: "Over how long `rate_min` and `rate_iops_min` are averaged",
+        detail: "Looked at ten times a second, so no finer than 100.",
+        section: Section::Pace,
+        ..BASE
+    },
+    OptionRow {
+        name: "max_latency",
+        kind: ValueKind::DurationMicros,
+        unit: "time (bare: µs)",
+        default: DefaultValue::Text("0s"),
+        summary: "Latency above which an I/O ends the run as failed; 0: none",
+        detail: "Looked at ten times a second.",
+        section: Section::Pace,
         ..BASE
     },
     OptionRow {
@@ -876,6 +1162,25 @@ pub const TABLE: &[OptionRow] = &[
         section: Section::Pace,
         ..BASE
     },
+    OptionRow {
+        name: "thinktime_spin",
+        kind: ValueKind::DurationMicros,
+        unit: "time (bare: µs)",
+        default: DefaultValue::Text("0s"),
+        summary: "How much of a pause keeps the processor busy",
+        section: Section::Pace,
+        ..BASE
+    },
+    OptionRow {
+        name: "thinktime_iotime",
+        kind: ValueKind::Duration,
+        unit: "time",
+        default: DefaultValue::Text("0s"),
+        summary: "Time of I/O after which a pause comes; 0: `thinktime_blocks` alone says",
+        detail: "Beside `thinktime_blocks`, a pause comes after whichever is first.",
+        section: Section::Pace,
+        ..BASE
+    },
     // ---- content and verification -----------------------------------------------------------
     OptionRow {
         name: "zero_buffers",
@@ -888,6 +1193,30 @@ pub const TABLE: &[OptionRow] = &[
         name: "refill_buffers",
         summary: "Fresh content is generated for every write",
         detail: "Without it the buffers are filled once and each 4 KiB is stamped, so that no two writes are alike.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "buffer_pattern",
+        kind: ValueKind::Pattern,
+        unit: "bytes",
+        default: DefaultValue::Unset("random content"),
+        summary: "The same bytes are written over and over, from the beginning of each buffer to its end",
+        detail: "`0xdeadface`, `\"text\"`, a decimal number, or several of them in a row. No write differs from another, \
+                 and the record says so. The content of a file (`'name'`) is not offered.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "buffer_offset",
+        is_in_fio: false,
+        kind: ValueKind::Count { min: 0, max: 4095 },
+        unit: "bytes",
+        default: DefaultValue::Text("0"),
+        summary: "How far behind an aligned address each I/O buffer begins",
+        detail: "Deliberately misaligned: what a program does that takes its buffer from `malloc`. With direct I/O the \
+                 kernel refuses such a call with EINVAL, unless the buffer lies within one page and the kernel is \
+                 new; `continue_on_error = \"all\"` counts them all.",
         section: Section::Content,
         ..BASE
     },
@@ -910,15 +1239,158 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "source",
+        is_in_fio: false,
+        kind: ValueKind::Address,
+        unit: "address",
+        default: DefaultValue::Unset("what is written is made by this program"),
+        summary: "The bytes that are written are fetched from there, in order, as a download does",
+        detail: "Plain `http://` with a `Content-Length`, which is the job's `size`; no redirects. Each buffer is filled \
+                 from the connection before its write is handed over, and only after its last write completed. The \
+                 connection is made before the measured time, the request is sent within it; the time spent with the \
+                 source is kept apart from the latencies of the writes. What is left behind the last whole unit of direct \
+                 I/O goes through the page cache. No address is contacted but this one, once more while planning if no \
+                 `size` is said.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
         name: "verify",
         kind: ValueKind::Choice(VERIFY),
         unit: "word",
         default: DefaultValue::Text("none"),
-        summary: "What was written is read back and compared, by this checksum",
+        summary: "What was written is read back and compared, by this",
         detail: "Each block carries a header that names its offset and its write. A job that writes reads its blocks back \
                  at its end; a job that reads compares each block with the header that an earlier job or run left. \
                  Refused where it is not known which write of a block came last: several workers, several block sizes, \
                  offsets that repeat, and a second pass with more than one I/O in flight.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "do_verify",
+        default: DefaultValue::Text("true"),
+        summary: "A job that writes verifiable blocks reads them back at its end",
+        detail: "If false, a later job compares them: one that reads, or one with `verify_only`.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "verify_only",
+        summary: "Nothing is written: the blocks that the job would write are read and compared",
+        detail: "The job must be the same as the one that wrote, its seed included. With `verify_state_load` it compares \
+                 as far as that one came.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "verify_interval",
+        kind: ValueKind::Bytes,
+        unit: "bytes",
+        default: DefaultValue::Unset("one header a block"),
+        summary: "From one verification header to the next",
+        detail: "A part of the block without a rest, 48 bytes or more.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "verify_offset",
+        kind: ValueKind::Bytes,
+        unit: "bytes",
+        default: DefaultValue::Text("0"),
+        summary: "Where in its interval the header stands, exchanged with the data there",
+        detail: "0, or 48 bytes or more, so that the header and its place do not overlap.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "verify_pattern",
+        kind: ValueKind::BlockPattern,
+        unit: "bytes",
+        default: DefaultValue::Unset("the job's content"),
+        summary: "What fills verified blocks",
+        detail: "As `buffer_pattern`, and `%o` is the block's offset, eight bytes with the lowest first.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "verify_backlog",
+        kind: ValueKind::Count { min: 0, max: 1 << 20 },
+        unit: "writes",
+        default: DefaultValue::Text("0"),
+        summary: "Writes after which they are read back at once; 0: only at the end",
+        detail: "Within the measured time, and not counted as reads. What is buffered may come from the page cache; at the \
+                 end all is read from the disk once more.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "verify_backlog_batch",
+        kind: ValueKind::Count { min: 0, max: 1 << 20 },
+        unit: "blocks",
+        default: DefaultValue::Text("0"),
+        summary: "How many of the `verify_backlog` are read back in one go; 0: all",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "verify_async",
+        kind: ValueKind::Count { min: 0, max: 64 },
+        unit: "threads",
+        default: DefaultValue::Text("0"),
+        summary: "Threads that compare what is read back at the end; 0: the worker does",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "verify_fatal",
+        summary: "The first block that differs ends the job",
+        detail: "A run in which a block differs fails in any case.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "verify_dump",
+        summary: "Blocks that differ are kept in files of the current directory",
+        detail: "The first 16, as `NAME.OFFSET.received`.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "verify_state_save",
+        summary: "How far the job came is kept in a file of the current directory",
+        detail: "`local-JOB-WORKER-verify.state`, also when the run is interrupted. fio's default is true.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "verify_state_load",
+        summary: "`verify_only` compares as far as the saved state says, and only what that run wrote",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "trim_percentage",
+        kind: ValueKind::Percent,
+        unit: "percent",
+        default: DefaultValue::Text("0"),
+        summary: "The share of verified blocks that is trimmed after it was written",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "trim_verify_zero",
+        default: DefaultValue::Text("true"),
+        summary: "Trimmed blocks must read as zeros; otherwise they are not looked at",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "trim_backlog",
+        kind: ValueKind::Count { min: 0, max: 1 << 20 },
+        unit: "writes",
+        default: DefaultValue::Text("0"),
+        summary: "Writes after which the share `trim_percentage` of them is trimmed",
         section: Section::Content,
         ..BASE
     },
@@ -929,6 +1401,37 @@ pub const TABLE: &[OptionRow] = &[
         unit: "processor numbers",
         default: DefaultValue::Unset("workers are not pinned"),
         summary: "The processors that the workers are pinned to, one each in turn",
+        section: Section::Process,
+        ..BASE
+    },
+    OptionRow {
+        name: "cpus_allowed_policy",
+        kind: ValueKind::Choice(CPUS_POLICY),
+        unit: "word",
+        default: DefaultValue::Text("split"),
+        summary: "How the workers share the processors of `cpus_allowed`",
+        detail: "fio's default is `shared`.",
+        section: Section::Process,
+        ..BASE
+    },
+    OptionRow {
+        name: "prio",
+        kind: ValueKind::Count { min: 0, max: 7 },
+        unit: "level",
+        default: DefaultValue::Unset("left as it is"),
+        summary: "The workers' level of I/O priority, 0 the highest",
+        detail: "Within its class: best effort, unless `prioclass` says another. Which schedulers heed it, the kernel \
+                 decides: `none` does not.",
+        section: Section::Process,
+        ..BASE
+    },
+    OptionRow {
+        name: "prioclass",
+        kind: ValueKind::Count { min: 0, max: 3 },
+        unit: "class",
+        default: DefaultValue::Unset("left as it is"),
+        summary: "The workers' class of I/O priority: 1 real time, 2 best effort, 3 idle",
+        detail: "Real time needs privilege.",
         section: Section::Process,
         ..BASE
     },
@@ -949,6 +1452,213 @@ pub const TABLE: &[OptionRow] = &[
         default: DefaultValue::Text("none"),
         summary: "Whether the job goes on after a failed I/O",
         section: Section::Process,
+        ..BASE
+    },
+    OptionRow {
+        name: "trace_syscalls",
+        is_in_fio: false,
+        summary: "Every system call of the workers in the measured part is recorded, with its cost",
+        detail: "By the kernel's tracepoints, for root only (`--trace-syscalls` is the same flag). Each call costs some \
+                 hundred nanoseconds more; the record says what was lost if the kernel's buffers were full. What \
+                 the kernel does by itself (io_uring's own threads) is no system call of ours.",
+        section: Section::Process,
+        ..BASE
+    },
+    OptionRow {
+        name: "strace",
+        is_in_fio: false,
+        summary: "The phase runs under `strace -f -tt`, to measure what that costs",
+        detail: "strace stops the workers twice in every call: what is measured is strace. Its output goes to \
+                 `/dev/null`. For studies that repeat what was published so.",
+        section: Section::Process,
+        ..BASE
+    },
+    // ---- fio's outputs ----------------------------------------------------------------------
+    OptionRow {
+        name: "group_reporting",
+        default: DefaultValue::Unset("a job's workers are reported together, jobs apart"),
+        summary: "In fio's formats the jobs of a group are one result; `false`: each worker is one",
+        detail: "With `false` the record keeps each worker's results beside those of all together. fio's default is false.",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "new_group",
+        summary: "A group of results begins with this job, even without a stonewall",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "clat_percentiles",
+        default: DefaultValue::Text("true"),
+        summary: "Percentiles of the completion latency",
+        detail: "This and what follows changes what fio's formats show. The record has every latency all the same.",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "lat_percentiles",
+        summary: "Percentiles of the total latency",
+        detail: "Under a rate they are always there, and count from the moment an I/O was due.",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "slat_percentiles",
+        summary: "Percentiles of the submission latency",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "percentile_list",
+        kind: ValueKind::Percentiles,
+        unit: "percent",
+        default: DefaultValue::Text("1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99"),
+        summary: "Which percentiles, 20 at most",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow { name: "disable_clat", summary: "The completion latency is left out", section: Section::Output, ..BASE },
+    OptionRow { name: "disable_lat", summary: "The total latency is left out", section: Section::Output, ..BASE },
+    OptionRow { name: "disable_slat", summary: "The submission latency is left out", section: Section::Output, ..BASE },
+    OptionRow {
+        name: "disable_bw_measurement",
+        fio_names: &["disable_bw"],
+        summary: "Bandwidth and IOPS over time are left out",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "gtod_reduce",
+        summary: "All four of them are left out",
+        detail: "Every latency is measured all the same; it is cheap, and the record has it.",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "unified_rw_reporting",
+        kind: ValueKind::Choice(UNIFIED),
+        unit: "word",
+        default: DefaultValue::Text("none"),
+        summary: "Reads, writes and trims as one",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "bwavgtime",
+        kind: ValueKind::Count { min: 1, max: 3_600_000 },
+        unit: "ms",
+        default: DefaultValue::Text("500"),
+        summary: "The span whose bandwidths are compared for minimum, maximum and deviation",
+        detail: "Counted in whole rows of the record, which are 100 ms or longer.",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "iopsavgtime",
+        kind: ValueKind::Count { min: 1, max: 3_600_000 },
+        unit: "ms",
+        default: DefaultValue::Text("500"),
+        summary: "The same for IOPS",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "write_bw_log",
+        kind: ValueKind::Path,
+        unit: "path",
+        default: DefaultValue::Unset("no log"),
+        summary: "Bandwidth is logged while the job runs, in `PATH_bw.N.log`",
+        detail: "In fio's columns. `N` counts workers over all jobs. A file of that name is replaced. Lines are \
+                 written ten times a second, and memory does not grow; a worker that is faster than its log waits \
+                 for it between two I/Os, and the record says so.",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "write_iops_log",
+        kind: ValueKind::Path,
+        unit: "path",
+        default: DefaultValue::Unset("no log"),
+        summary: "IOPS are logged, in `PATH_iops.N.log`",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "write_lat_log",
+        kind: ValueKind::Path,
+        unit: "path",
+        default: DefaultValue::Unset("no log"),
+        summary: "Latencies are logged, in `PATH_slat.N.log`, `PATH_clat.N.log` and `PATH_lat.N.log`",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "write_hist_log",
+        kind: ValueKind::Path,
+        unit: "path",
+        default: DefaultValue::Unset("no log"),
+        summary: "Histograms of completion latencies are logged, in `PATH_clat_hist.N.log`",
+        detail: "A line every `log_hist_msec`; without that there are none.",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "log_avg_msec",
+        kind: ValueKind::Count { min: 0, max: 3_600_000 },
+        unit: "ms",
+        default: DefaultValue::Text("0"),
+        summary: "A line is the mean of so many milliseconds; 0: a line an I/O",
+        detail: "Lines stand at multiples of it. Without I/O there is a line with 0 in the logs of bandwidth and IOPS.",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "log_hist_msec",
+        kind: ValueKind::Count { min: 0, max: 3_600_000 },
+        unit: "ms",
+        default: DefaultValue::Text("0"),
+        summary: "A histogram is logged every so many milliseconds",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "log_hist_coarseness",
+        kind: ValueKind::Count { min: 0, max: 6 },
+        unit: "times",
+        default: DefaultValue::Text("0"),
+        summary: "How often neighbouring columns of a histogram are joined in pairs",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "log_offset",
+        summary: "Logs have a column with each I/O's offset",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "log_window_value",
+        fio_names: &["log_max_value"],
+        kind: ValueKind::Choice(LOG_WINDOW),
+        unit: "word",
+        default: DefaultValue::Text("avg"),
+        summary: "What a line of averaged latencies says",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "log_alternate_epoch",
+        fio_names: &["log_unix_epoch"],
+        summary: "Times in logs are milliseconds since 1970, not since the measured part began",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "per_job_logs",
+        default: DefaultValue::Text("true"),
+        summary: "Each worker has log files of its own; `false`: those of a job share them, without a number",
+        section: Section::Output,
         ..BASE
     },
 ];
@@ -1020,7 +1730,8 @@ mod tests {
     /// from `fio --cmdhelp`; the options of single engines, which that list lacks, stand here.
     #[test]
     fn a_row_that_says_it_is_fios_is_in_fios_own_list_and_no_other_is() {
-        const OF_ENGINES: [&str; 5] = ["hipri", "fixedbufs", "registerfiles", "sqthread_poll", "uncached"];
+        const OF_ENGINES: [&str; 7] =
+            ["hipri", "fixedbufs", "registerfiles", "sqthread_poll", "uncached", "cpuload", "cpuchunks"];
         const OF_EARLIER_VERSIONS: [&str; 0] = [];
         let known: BTreeSet<&str> = include_str!("../tests/fio-names.txt")
             .split_whitespace()

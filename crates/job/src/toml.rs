@@ -528,7 +528,7 @@ error: the job's name `a b` holds ' '
 5 | [job.\"a b\"]
   |      ^^^^^ use letters, digits, `-`, `_` and `.`
 
-error: `rw`: `ranread` is not one of `read`, `write`, `trim`, `randread`, `randwrite`, `randtrim`, `rw`, `randrw`
+error: `rw`: `ranread` is not one of `read`, `write`, `trim`, `randread`, `randwrite`, `randtrim`, `rw`, `randrw`, `trimwrite`, `randtrimwrite`
  --> job.toml:6:6
   |
 6 | rw = \"ranread\"

@@ -5,9 +5,12 @@
 //! may have written. Both go through [`ValueKind::read`]. Canonical text is what `explain` and the
 //! record print: `4096`, `4K` and `4KiB` are all `4k`.
 
+mod pattern;
+
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use trueio_model::units::{parse_bytes, parse_duration_ns};
-use trueio_model::{BlockSizes, Distribution, SimulatedDevice};
+use trueio_model::{BlockPattern, BlockSizes, Distribution, SimulatedDevice, SourceAddress};
 
 /// Largest block of one I/O, in bytes. Linux transfers at most 2^31 − 4096 bytes a call.
 pub const BLOCK_BYTES_MAX: u64 = 1 << 30;
@@ -80,11 +83,24 @@ pub enum ValueKind {
     Names,
     /// Processor numbers: `0,2,4-7`.
     Cpus,
+    /// Percentages above 0 up to 100, fractions allowed, separated by colons; 20 at most.
+    Percentiles,
     /// A 64-bit number, decimal or `0x…`.
     Seed,
+    /// Bytes: `0x…`, `"text"`, decimal numbers, or several of them without a blank.
+    Pattern,
+    /// The same, in which `%o` is the block's offset.
+    BlockPattern,
     /// The modelled disk of the `simulated` engine.
     Simulated,
+    /// The address of a body: `http://HOST[:PORT]/PATH`.
+    Address,
+    /// Words, separated by blanks.
+    Words,
 }
+
+/// Percentiles of a list at most, as in fio.
+const PERCENTILES_MAX: usize = 20;
 
 /// A size that may be relative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,8 +138,18 @@ pub enum Value {
     Names(Vec<String>),
     /// Processor numbers, at least one.
     Cpus(Vec<u32>),
+    /// Percentages, at least one, smallest first.
+    Percentiles(Vec<f64>),
+    /// Bytes, at least one.
+    Pattern(Vec<u8>),
+    /// The same, in which the block's offset may stand.
+    BlockPattern(BlockPattern),
     /// A modelled disk.
     Simulated(SimulatedDevice),
+    /// The address of a body.
+    Address(SourceAddress),
+    /// Words, at least one.
+    Words(Vec<String>),
 }
 
 /// The types that a TOML document offers.
@@ -162,8 +188,12 @@ impl ValueKind {
             ValueKind::Path => "PATH",
             ValueKind::Names => "NAME[,NAME…]",
             ValueKind::Cpus => "LIST",
+            ValueKind::Percentiles => "PERCENT[:PERCENT…]",
             ValueKind::Seed => "NUMBER",
+            ValueKind::Pattern | ValueKind::BlockPattern => "BYTES",
             ValueKind::Simulated => "MODEL",
+            ValueKind::Address => "URL",
+            ValueKind::Words => "WORDS",
         }
     }
 
@@ -195,7 +225,12 @@ impl ValueKind {
             ValueKind::Path => "a path".into(),
             ValueKind::Names => "names, separated by commas, such as `gpt,ext4`".into(),
             ValueKind::Cpus => "processor numbers, such as `0,2,4-7`".into(),
+            ValueKind::Percentiles => "up to 20 percentages, such as `50:99:99.9`".into(),
             ValueKind::Seed => "a number of 64 bits, decimal or `0x…`".into(),
+            ValueKind::Pattern => "bytes, such as `0xff`, `\"text\"` or `66`, or several of them in a row".into(),
+            ValueKind::Words => "words, separated by blanks".into(),
+            ValueKind::Address => "an address, such as `http://127.0.0.1:8080/file`".into(),
+            ValueKind::BlockPattern => "bytes, such as `0xff`, `\"text\"` or `%o0xab`, where `%o` is the offset".into(),
             ValueKind::Simulated => "a model, such as `service=100us,channels=4,stall=1s+500ms,fail=7`".into(),
         }
     }
@@ -218,12 +253,19 @@ impl ValueKind {
                 | ValueKind::RateIops
                 | ValueKind::RateBytes
                 | ValueKind::Cpus
-                | ValueKind::Seed => true,
+                | ValueKind::Percentiles
+                | ValueKind::Seed
+                | ValueKind::Pattern
+                | ValueKind::BlockPattern => true,
                 _ => false,
             },
             Scalar::Float => matches!(
                 self,
-                ValueKind::Duration | ValueKind::DurationMicros | ValueKind::RateIops | ValueKind::RateBytes
+                ValueKind::Duration
+                    | ValueKind::DurationMicros
+                    | ValueKind::RateIops
+                    | ValueKind::RateBytes
+                    | ValueKind::Percentiles
             ),
             Scalar::Boolean => match self {
                 ValueKind::Bool => true,
@@ -293,6 +335,7 @@ impl ValueKind {
             ValueKind::Path => read_path(text).map(|path| Value::Paths(vec![path])),
             ValueKind::Names => read_names(text).map(Value::Names),
             ValueKind::Cpus => read_cpus(text).map(Value::Cpus),
+            ValueKind::Percentiles => read_percentiles(text).map(Value::Percentiles),
             ValueKind::Seed => {
                 let trimmed = text.trim();
                 match trimmed.strip_prefix("0x").or_else(|| trimmed.strip_prefix("0X")) {
@@ -302,7 +345,11 @@ impl ValueKind {
                 .map(Value::Number)
                 .ok_or_else(|| format!("`{text}` is not {}", self.takes()))
             }
+            ValueKind::Pattern => pattern::read(text).map(Value::Pattern),
+            ValueKind::BlockPattern => pattern::read_block(text).map(Value::BlockPattern),
             ValueKind::Simulated => read_simulated(text).map(Value::Simulated),
+            ValueKind::Address => text.trim().parse().map(Value::Address),
+            ValueKind::Words => read_words(text).map(Value::Words),
         }
     }
 
@@ -325,9 +372,29 @@ impl ValueKind {
             (_, Value::Paths(paths)) => write_paths(paths),
             (_, Value::Names(names)) => names.join(","),
             (_, Value::Cpus(cpus)) => cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
+            (_, Value::Percentiles(percents)) => percents.iter().map(f64::to_string).collect::<Vec<_>>().join(":"),
+            (_, Value::Pattern(bytes)) => pattern::write(bytes),
+            (_, Value::BlockPattern(pattern)) => pattern::write_block(pattern),
             (_, Value::Simulated(model)) => write_simulated(model),
+            (_, Value::Address(address)) => address.to_string(),
+            (_, Value::Words(words)) => words.join(" "),
         }
     }
+}
+
+/// Percentages, each above 0 and at most 100, once and in order.
+fn read_percentiles(text: &str) -> Result<Vec<f64>, String> {
+    let mut percents = Vec::new();
+    for part in text.split([':', ',']) {
+        let percent: Option<f64> = part.trim().parse().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
+        percents.push(percent.ok_or_else(|| format!("`{part}` is not a percentage above 0 and up to 100"))?);
+    }
+    percents.sort_by(f64::total_cmp);
+    percents.dedup();
+    if percents.len() > PERCENTILES_MAX {
+        return Err(format!("{} percentages are more than {PERCENTILES_MAX}", percents.len()));
+    }
+    Ok(percents)
 }
 
 /// The canonical text of a size: the largest unit that divides it (`4096` is `4k`).
@@ -565,9 +632,10 @@ fn read_paths(text: &str) -> Result<Vec<String>, String> {
             c => paths[last].push(c),
         }
     }
-    for (index, path) in paths.iter().enumerate() {
+    let mut seen = HashSet::with_capacity(paths.len());
+    for path in &paths {
         read_path(path)?;
-        if paths[..index].contains(path) {
+        if !seen.insert(path) {
             return Err(format!("`{path}` is named twice"));
         }
     }
@@ -615,6 +683,14 @@ fn read_cpus(text: &str) -> Result<Vec<u32>, String> {
         return Err(format!("processor {} is named twice", twice[0]));
     }
     Ok(cpus)
+}
+
+fn read_words(text: &str) -> Result<Vec<String>, String> {
+    if text.contains('\0') {
+        return Err("a word cannot hold a zero byte".to_owned());
+    }
+    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    if words.is_empty() { Err("no word is given".to_owned()) } else { Ok(words) }
 }
 
 fn read_simulated(text: &str) -> Result<SimulatedDevice, String> {
@@ -689,6 +765,17 @@ mod tests {
 
     fn canonical(kind: ValueKind, text: &str) -> Result<String, String> {
         kind.read(text).map(|value| kind.write(&value))
+    }
+
+    #[test]
+    fn percentiles_are_a_list_in_order_of_at_most_twenty() {
+        let read = |text: &str| ValueKind::Percentiles.read(text);
+        assert_eq!(read("99.9:50:99:50"), Ok(Value::Percentiles(vec![50.0, 99.0, 99.9])));
+        for bad in ["", "0", "101", "50:x", "nan", "1:2:3:4:5:6:7:8:9:10:11:12:13:14:15:16:17:18:19:20:21"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+        let text = ValueKind::Percentiles.write(&read("99.9:50").unwrap());
+        assert_eq!(text, "50:99.9");
     }
 
     #[test]

@@ -16,6 +16,7 @@ fn machine() -> Machine {
         engines: EngineAvailability::all(),
         entropy: 1,
         idle_baseline_ns: 0,
+        programs: Vec::new(),
     }
 }
 

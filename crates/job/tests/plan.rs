@@ -16,6 +16,7 @@ fn machine() -> Machine {
         engines: EngineAvailability::all(),
         entropy: 42,
         idle_baseline_ns: 500_000_000,
+        programs: vec!["dd".into()],
     }
 }
 
@@ -109,6 +110,15 @@ impl FactsSource for Described {
             _ => Ok(InUse::default()),
         }
     }
+
+    /// `http://known/` is 1,000,001 bytes long, `http://empty/` none; nobody else answers.
+    fn source_length(&self, address: &SourceAddress) -> Result<u64, String> {
+        match address.host.as_str() {
+            "known" => Ok(1_000_001),
+            "empty" => Ok(0),
+            _ => Err("it cannot be reached".into()),
+        }
+    }
 }
 
 fn spec(name: &str, options: &[(&str, &str)]) -> JobSpec {
@@ -148,6 +158,16 @@ fn every_row_of_the_table_changes_the_plan() {
         ("bssplit", &[], "4k/10:8k/90"),
         ("norandommap", &[("rw", "randread")], "true"),
         ("random_distribution", &[("rw", "randread")], "zipf:1.2"),
+        ("random_every", &[("rw", "randread")], "8"),
+        ("rw_sequencer", &[("rw", "randread"), ("random_every", "8")], "identical"),
+        ("sequential_skip", &[], "4096"),
+        ("percentage_random", &[("rw", "randread")], "50"),
+        ("blockalign", &[("rw", "randread")], "512"),
+        ("bs_unaligned", &[("bsrange", "1k-8k"), ("direct", "off")], "true"),
+        ("zonemode", &[("zonesize", "64k")], "strided"),
+        ("zonesize", &[("zonemode", "strided"), ("zonesize", "64k")], "128k"),
+        ("zonerange", &[("zonemode", "strided"), ("zonesize", "64k")], "256k"),
+        ("zoneskip", &[("zonemode", "strided"), ("zonesize", "64k")], "64k"),
         ("randseed", &[], "7"),
         ("randrepeat", &[], "false"),
         ("filename", &[], "/mnt/new"),
@@ -171,7 +191,8 @@ fn every_row_of_the_table_changes_the_plan() {
         ("number_ios", &[], "10"),
         ("startdelay", &[], "1s"),
         ("stonewall", &[], "true"),
-        ("ioengine", &[], "sync"),
+        ("ioengine", &[], "psync"),
+        ("command", &[("rw", "write")], "dd of={file}"),
         ("iodepth", &[], "16"),
         ("iodepth_batch", &[("iodepth", "16")], "4"),
         ("iodepth_batch_complete_min", &[("iodepth", "16")], "4"),
@@ -180,30 +201,113 @@ fn every_row_of_the_table_changes_the_plan() {
         ("fixedbufs", &[], "false"),
         ("registerfiles", &[], "false"),
         ("sqthread_poll", &[], "true"),
+        ("drain", &[], "true"),
         ("hipri", &[], "true"),
         ("simulated", &[("ioengine", "simulated")], "service=1ms"),
+        ("cpuload", &[("ioengine", "cpuio"), ("runtime", "1s"), ("cpuload", "10")], "20"),
+        ("cpuchunks", &[("ioengine", "cpuio"), ("runtime", "1s"), ("cpuload", "10")], "7ms"),
         ("direct", &[], "off"),
         ("sync", &[], "dsync"),
         ("fsync", &[], "1"),
         ("fdatasync", &[], "1"),
         ("end_fsync", &[], "true"),
+        ("end_fdatasync", &[], "true"),
+        ("fsync_on_close", &[], "true"),
         ("rwf_dsync", &[], "true"),
         ("uncached", &[], "true"),
         ("atomic", &[], "true"),
         ("invalidate", &[], "false"),
+        ("pre_read", &[], "true"),
         ("rate", &[], "10m"),
         ("rate_iops", &[], "1000"),
+        ("rate_min", &[], "1m"),
+        ("rate_iops_min", &[], "100"),
+        ("rate_cycle", &[("rate_iops_min", "100")], "500"),
+        ("max_latency", &[], "10ms"),
         ("rate_process", &[("rate_iops", "1000")], "poisson"),
         ("thinktime", &[], "1ms"),
         ("thinktime_blocks", &[("thinktime", "1ms")], "8"),
+        ("thinktime_spin", &[("thinktime", "1ms")], "500us"),
+        ("thinktime_iotime", &[("thinktime", "1ms")], "2s"),
         ("zero_buffers", &[("rw", "write")], "true"),
         ("refill_buffers", &[("rw", "write")], "true"),
+        ("buffer_pattern", &[("rw", "write")], "0xff"),
+        ("buffer_offset", &[], "1"),
         ("buffer_compress_percentage", &[("rw", "write")], "50"),
         ("dedupe_percentage", &[("rw", "write")], "50"),
+        ("source", &[("rw", "write")], "http://127.0.0.1:8080/a"),
         ("verify", &[("rw", "write")], "crc32c"),
+        ("do_verify", &[("rw", "write"), ("verify", "md5")], "false"),
+        (
+            "verify_only",
+            &[("rw", "write"), ("verify", "md5"), ("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old")],
+            "true",
+        ),
+        ("verify_interval", &[("rw", "write"), ("verify", "sha256")], "1k"),
+        ("verify_offset", &[("rw", "write"), ("verify", "sha3-512")], "64"),
+        ("verify_pattern", &[("rw", "write"), ("verify", "crc7")], "%o0xab"),
+        ("verify_backlog", &[("rw", "write"), ("verify", "crc16")], "64"),
+        ("verify_backlog_batch", &[("rw", "write"), ("verify", "crc32"), ("verify_backlog", "64")], "16"),
+        ("verify_async", &[("rw", "write"), ("verify", "crc64")], "2"),
+        ("verify_fatal", &[("rw", "write"), ("verify", "meta")], "true"),
+        ("verify_dump", &[("rw", "write"), ("verify", "sha1")], "true"),
+        ("verify_state_save", &[("rw", "write"), ("verify", "sha512")], "true"),
+        (
+            "verify_state_load",
+            &[
+                ("rw", "write"),
+                ("verify", "md5"),
+                ("filename", "/mnt/old"),
+                ("overwrite_existing", "/mnt/old"),
+                ("verify_only", "true"),
+            ],
+            "true",
+        ),
+        ("trim_percentage", &[("rw", "write"), ("verify", "xxhash"), ("trim_backlog", "8")], "50"),
+        (
+            "trim_verify_zero",
+            &[("rw", "write"), ("verify", "xxhash"), ("trim_backlog", "8"), ("trim_percentage", "50")],
+            "false",
+        ),
+        (
+            "trim_backlog",
+            &[("rw", "write"), ("verify", "xxhash"), ("trim_backlog", "8"), ("trim_percentage", "50")],
+            "9",
+        ),
         ("cpus_allowed", &[], "1"),
+        ("cpus_allowed_policy", &[("cpus_allowed", "0,1")], "shared"),
+        ("prio", &[], "3"),
+        ("prioclass", &[], "3"),
+        ("exitall", &[], "true"),
         ("nice", &[], "5"),
         ("continue_on_error", &[], "all"),
+        ("trace_syscalls", &[], "true"),
+        ("strace", &[], "true"),
+        ("group_reporting", &[], "true"),
+        ("new_group", &[], "true"),
+        ("clat_percentiles", &[], "false"),
+        ("lat_percentiles", &[], "true"),
+        ("slat_percentiles", &[], "true"),
+        ("percentile_list", &[], "50:99.9"),
+        ("disable_clat", &[], "true"),
+        ("disable_lat", &[], "true"),
+        ("disable_slat", &[], "true"),
+        ("disable_bw_measurement", &[], "true"),
+        ("gtod_reduce", &[], "true"),
+        ("unified_rw_reporting", &[], "both"),
+        ("bwavgtime", &[], "1000"),
+        ("iopsavgtime", &[], "1000"),
+        ("write_bw_log", &[], "l"),
+        ("write_iops_log", &[], "l"),
+        ("write_lat_log", &[], "l"),
+        ("write_hist_log", &[], "l"),
+        ("log_avg_msec", &[("write_bw_log", "l")], "500"),
+        ("log_hist_msec", &[("write_hist_log", "l")], "500"),
+        ("log_hist_coarseness", &[("write_hist_log", "l")], "2"),
+        ("log_offset", &[("write_bw_log", "l")], "true"),
+        ("log_window_value", &[("write_lat_log", "l")], "both"),
+        ("log_alternate_epoch", &[("write_lat_log", "l")], "true"),
+        ("per_job_logs", &[("write_lat_log", "l")], "false"),
     ];
     let covered: BTreeSet<&str> = cases.iter().map(|case| case.0).collect();
     let permissions = ["overwrite_existing", "overwrite_signature"];
@@ -249,6 +353,168 @@ fn every_value_stands_in_the_plan_in_the_tables_order_with_its_origin() {
     assert!(matches!(of("ioengine").origin, Origin::Derived { .. }));
 }
 
+/// Goal: a deliberately misaligned buffer is never taken for direct I/O that works.
+#[test]
+fn misaligned_buffers_turn_preferred_direct_io_off_and_leave_required_direct_io_to_fail() {
+    let base = [("size", "1m"), ("rw", "write")];
+    let with = |more: &[(&'static str, &'static str)]| {
+        let specs = [spec("a", &[&base[..], more].concat())];
+        plan(&specs, &Described, &machine()).unwrap()
+    };
+    let preferred = with(&[("buffer_offset", "1")]);
+    assert_eq!((preferred.jobs[0].direct, preferred.jobs[0].buffer_offset_bytes), (DirectPolicy::Off, 1));
+    assert!(preferred.notes.iter().any(|note| note.contains("no multiple of 512 bytes")), "{:?}", preferred.notes);
+    let required = with(&[("buffer_offset", "1"), ("direct", "require")]);
+    assert_eq!(required.jobs[0].direct, DirectPolicy::Require);
+    assert!(required.notes.iter().any(|note| note.contains("may all fail")), "{:?}", required.notes);
+    // Aligned enough for this target.
+    assert_eq!(with(&[("buffer_offset", "512")]).jobs[0].direct, DirectPolicy::Prefer);
+}
+
+/// Goal: an engine that changes a file is held to the rules of writing, whatever the operation is called.
+#[test]
+fn engines_that_move_no_data_begin_with_an_empty_file_and_spare_what_exists() {
+    for engine in ["falloc", "ftruncate"] {
+        let job = plan_one(&[("size", "1m"), ("rw", "write"), ("ioengine", engine)]).unwrap();
+        assert_eq!((job.files[0].prepare, job.direct), (Prepare::CreateEmpty, DirectPolicy::Off), "{engine}");
+        assert!(job.modifies_files());
+        let device =
+            [("filename", "/dev/vdb"), ("overwrite_existing", "/dev/vdb"), ("rw", "write"), ("ioengine", engine)];
+        assert_eq!(rule_name(&device), "engine_lacks", "{engine}");
+    }
+    let read = [("filename", "/mnt/old"), ("rw", "read"), ("ioengine", "falloc")];
+    assert_eq!(rule_name(&read), "existing_target_not_named", "falloc allocates when it reads");
+    assert!(plan_one(&[&read[..], &[("overwrite_existing", "/mnt/old")]].concat()).unwrap().modifies_files());
+    let cut =
+        [("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old"), ("rw", "write"), ("ioengine", "ftruncate")];
+    assert_eq!(rule_name(&cut), "engine_lacks", "what exists is never cut");
+    assert_eq!(rule_name(&[("size", "1m"), ("rw", "read"), ("ioengine", "ftruncate")]), "engine_lacks");
+    assert_eq!(plan_one(&[("size", "1m"), ("ioengine", "posixaio"), ("iodepth", "16")]).unwrap().queue.depth, 16);
+}
+
+/// Goal: what cannot be compared is refused, each with the option that is wrong.
+#[test]
+fn verification_that_contradicts_itself_is_refused() {
+    let of =
+        |more: &[(&'static str, &'static str)]| rule_name(&[&[("size", "1m"), ("rw", "write")][..], more].concat());
+    let md5 = ("verify", "md5");
+    assert_eq!(of(&[("verify", "pattern")]), "incomplete");
+    assert_eq!(of(&[("verify_only", "1")]), "incomplete");
+    assert_eq!(of(&[md5, ("trim_percentage", "10")]), "incomplete");
+    assert_eq!(of(&[md5, ("verify_backlog_batch", "4")]), "incomplete");
+    assert_eq!(of(&[md5, ("verify_state_load", "1")]), "incomplete");
+    assert_eq!(of(&[md5, ("verify_interval", "3000")]), "bad_value");
+    assert_eq!(of(&[md5, ("verify_interval", "32")]), "bad_value");
+    assert_eq!(of(&[md5, ("verify_offset", "47")]), "bad_value");
+    assert_eq!(of(&[md5, ("verify_interval", "512"), ("verify_offset", "465")]), "bad_value");
+    assert_eq!(of(&[md5, ("verify_only", "1"), ("do_verify", "0")]), "contradiction");
+    assert_eq!(of(&[md5, ("trim_percentage", "9"), ("trim_backlog", "8"), ("loops", "2")]), "verify_impossible");
+    // Nothing is there that could be compared, and what is there is not written.
+    assert_eq!(of(&[md5, ("verify_only", "1")]), "verify_impossible");
+    let offline = plan_one(&[("filename", "/mnt/old"), ("rw", "write"), md5, ("verify_only", "1")]).unwrap();
+    assert!(!offline.modifies_files(), "so it need not be named for overwriting");
+    assert!(plan_one(&[("size", "1m"), ("rw", "write"), ("ioengine", "null"), ("verify", "null")]).is_ok());
+    let read = plan_one(&[("filename", "/mnt/old"), ("rw", "read"), ("verify", "pattern"), ("verify_pattern", "0xff")]);
+    assert!(read.is_ok());
+}
+
+/// Goal: names are counted, not bytes, and each is used once by who makes or removes it.
+#[test]
+fn engines_on_names_have_a_directory_of_their_own_and_one_io_a_name() {
+    let of = |more: &[(&'static str, &'static str)]| {
+        plan_one(&[&[("directory", "/mnt"), ("nrfiles", "300"), ("rw", "write")][..], more].concat())
+    };
+    for engine in ["filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete"] {
+        let job = of(&[("ioengine", engine), ("filesize", "4k"), ("size", "8m")]).unwrap();
+        let file = &job.files[0];
+        assert_eq!((file.path.as_str(), file.size_bytes, file.prepare), ("/mnt/trueio-a-names", 300, Prepare::Nothing));
+        assert_eq!((job.limits.io_bytes, job.pattern.write_sizes), (300, BlockSizes::Fixed(1)), "{engine}");
+        let again = of(&[("ioengine", engine), ("loops", "2")]);
+        assert_eq!(again.is_ok(), engine.ends_with("stat"), "{engine}");
+        assert!(of(&[("ioengine", engine), ("iodepth", "2")]).is_err());
+        assert!(of(&[("ioengine", engine), ("verify", "md5")]).is_err());
+    }
+    assert_eq!(rule_name(&[("ioengine", "filestat"), ("filename", "/mnt/old"), ("rw", "read")]), "engine_lacks");
+    assert_eq!(rule_name(&[("ioengine", "filestat"), ("directory", "/cdrom")]), "cannot_create_here");
+    assert_eq!(rule_name(&[("ioengine", "cpuio"), ("cpuload", "50")]), "incomplete");
+    assert_eq!(rule_name(&[("ioengine", "cpuio"), ("runtime", "1s")]), "incomplete");
+}
+
+/// Goal: what steps through a region is refused where it is half said, and keeps no map.
+#[test]
+fn steps_are_whole_or_refused() {
+    let of = |more: &[(&'static str, &'static str)]| plan_one(&[&[("size", "1m")][..], more].concat());
+    let name = |more: &[(&'static str, &'static str)]| rule_name(&[&[("size", "1m")][..], more].concat());
+    assert_eq!(name(&[("zonemode", "strided")]), "incomplete");
+    assert_eq!(name(&[("bs_unaligned", "1")]), "incomplete");
+    assert_eq!(name(&[("rw", "randread"), ("rw_sequencer", "identical")]), "incomplete");
+    let unaligned = [("bsrange", "1k-8k"), ("bs_unaligned", "1")];
+    assert_eq!(name(&[&unaligned[..], &[("direct", "require")]].concat()), "contradiction");
+    assert_eq!(of(&unaligned).unwrap().direct, DirectPolicy::Off);
+    assert_eq!(name(&[("rw", "write:"), ("verify", "md5")]), "bad_value");
+    assert_eq!(name(&[("rw", "write"), ("sequential_skip", "4096"), ("verify", "md5")]), "verify_impossible");
+    let job = of(&[("rw", "randtrimwrite"), ("iodepth", "8")]).unwrap();
+    assert!(job.pattern.steps.trims_first);
+    assert!(matches!(job.pattern.order, Order::Random { each_block_once: false, .. }));
+}
+
+/// Goal: the loops that were published can be asked for, each in one job.
+#[test]
+fn the_published_loops_are_plans() {
+    let of = |options: &[(&str, &str)]| plan_one(options).unwrap();
+    // Seed 000, O_DIRECT + AMORTIZED_FDATASYNC of 4 KiB: a file that grows, the same 0xff in every write.
+    let job = of(&[
+        ("rw", "write"),
+        ("bs", "4k"),
+        ("size", "128m"),
+        ("direct", "require"),
+        ("ioengine", "psync"),
+        ("fallocate", "none"),
+        ("buffer_pattern", "0xff"),
+        ("end_fdatasync", "true"),
+        ("invalidate", "false"),
+        ("number_ios", "128"),
+    ]);
+    assert_eq!((job.files[0].prepare, job.limits.io_count), (Prepare::CreateEmpty, Some(128)));
+    assert_eq!((job.content.kind, &job.content.pattern[..]), (ContentKind::Pattern, &[0xff][..]));
+    assert!(job.flush.end_fdatasync && !job.flush.end_fsync);
+    // Seed 001: offsets drawn with repetition, O_SYNC on reads too, a buffer from `malloc`.
+    for (rw, needs_word) in [("randread", false), ("randwrite", true)] {
+        let mut options = vec![
+            ("rw", rw),
+            ("bs", "128k"),
+            ("filename", "/mnt/old"),
+            ("sync", "sync"),
+            ("norandommap", "true"),
+            ("number_ios", "15625"),
+            ("time_based", "true"),
+            ("runtime", "1h"),
+            ("buffer_pattern", "0x58"),
+            ("buffer_offset", "160"),
+            ("direct", "require"),
+            ("continue_on_error", "all"),
+        ];
+        if needs_word {
+            options.push(("overwrite_existing", "/mnt/old"));
+        }
+        let job = of(&options);
+        assert_eq!((job.sync, job.limits.io_count), (SyncMode::Sync, Some(15_625)), "{rw}");
+        assert!(matches!(job.pattern.order, Order::Random { each_block_once: false, .. }), "{rw}");
+    }
+    // Seed 004: a sparse file, drained io_uring with a ring of 1,024.
+    let job = of(&[
+        ("rw", "write"),
+        ("bs", "32k"),
+        ("size", "5g"),
+        ("fallocate", "truncate"),
+        ("ioengine", "io_uring"),
+        ("iodepth", "1024"),
+        ("drain", "true"),
+        ("zero_buffers", "true"),
+    ]);
+    assert_eq!((job.files[0].prepare, job.queue.depth, job.uring.drain), (Prepare::CreateSparse, 1024, true));
+}
+
 // ---- files ------------------------------------------------------------------------------------
 
 #[test]
@@ -275,6 +541,7 @@ fn what_a_new_file_holds_depends_on_what_is_done_with_it() {
         (&[("rw", "write")], Prepare::CreateAllocated),
         (&[("rw", "randwrite"), ("overwrite", "1")], Prepare::CreateFilled),
         (&[("rw", "write"), ("fallocate", "none")], Prepare::CreateEmpty),
+        (&[("rw", "write"), ("fallocate", "truncate")], Prepare::CreateSparse),
         (&[("rw", "write"), ("ioengine", "null")], Prepare::Nothing),
     ] {
         let mut options = options.to_vec();
@@ -530,7 +797,7 @@ fn the_engine_is_io_uring_where_it_works_and_the_fallback_fits_the_depth() {
     let size = ("size", "1m");
     let no_uring = || vec![EngineState::fails(EngineKind::IoUring, "kernel.io_uring_disabled is 2")];
     assert_eq!(plan_one(&[size]).unwrap().engine, EngineKind::IoUring);
-    assert_eq!(plan_with(no_uring(), &[size]).unwrap().engine, EngineKind::Sync);
+    assert_eq!(plan_with(no_uring(), &[size]).unwrap().engine, EngineKind::Psync);
     assert_eq!(plan_with(no_uring(), &[size, ("rwf_dsync", "1")]).unwrap().engine, EngineKind::Pvsync2);
     let deep = plan_with(no_uring(), &[size, ("iodepth", "8")]).unwrap();
     assert_eq!((deep.engine, deep.queue.depth), (EngineKind::Libaio, 8));
@@ -546,7 +813,7 @@ fn the_engine_is_io_uring_where_it_works_and_the_fallback_fits_the_depth() {
 
 #[test]
 fn a_queue_on_an_engine_that_blocks_is_refused_and_never_lowered() {
-    for engine in ["sync", "pvsync2", "mmap"] {
+    for engine in ["psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice"] {
         let rule = refused(&[("size", "1m"), ("ioengine", engine), ("iodepth", "2")]);
         assert!(matches!(rule, Rule::DepthOnBlockingEngine { depth: 2, .. }), "{engine}: {rule}");
     }
@@ -559,16 +826,16 @@ fn a_queue_on_an_engine_that_blocks_is_refused_and_never_lowered() {
 #[test]
 fn flags_and_ring_options_are_refused_on_engines_that_do_not_have_them() {
     for option in ["rwf_dsync", "uncached", "atomic"] {
-        for engine in ["sync", "mmap", "null", "simulated"] {
+        for engine in ["psync", "sync", "vsync", "pvsync", "mmap", "splice", "posixaio", "null", "simulated"] {
             let options = [("size", "1m"), ("ioengine", engine), (option, "1")];
             assert_eq!(rule_name(&options), "engine_lacks", "{option} on {engine}");
         }
         assert!(plan_one(&[("size", "1m"), ("ioengine", "pvsync2"), (option, "1")]).is_ok(), "{option}");
     }
-    for option in ["fixedbufs", "registerfiles", "sqthread_poll"] {
+    for option in ["fixedbufs", "registerfiles", "sqthread_poll", "drain"] {
         assert_eq!(rule_name(&[("size", "1m"), ("ioengine", "libaio"), (option, "1")]), "engine_lacks", "{option}");
     }
-    for engine in ["libaio", "sync", "mmap"] {
+    for engine in ["libaio", "psync", "sync", "vsync", "pvsync", "mmap"] {
         assert_eq!(rule_name(&[("size", "1m"), ("ioengine", engine), ("hipri", "1")]), "engine_lacks", "{engine}");
     }
     let sync = plan_one(&[("size", "1m"), ("ioengine", "sync")]).unwrap();
@@ -770,7 +1037,7 @@ fn trims_of_a_device_are_whole_sectors_and_need_an_engine_that_trims() {
     assert_eq!(rule_name(&with(("bs", "1000"))), "misaligned");
     assert_eq!(rule_name(&with(("hipri", "1"))), "engine_lacks");
     let no_trim = vec![EngineState { can_trim: false, ..EngineState::works(EngineKind::IoUring) }];
-    assert_eq!(plan_with(no_trim.clone(), &device).unwrap().engine, EngineKind::Sync, "another engine is chosen");
+    assert_eq!(plan_with(no_trim.clone(), &device).unwrap().engine, EngineKind::Psync, "another engine is chosen");
     let refusal = plan_with(no_trim, &with(("ioengine", "io_uring"))).unwrap_err();
     assert_eq!(refusal.rule.name(), "engine_lacks");
     let fat = |path: &str| {
@@ -799,6 +1066,11 @@ fn words_that_contradict_each_other_are_refused() {
         (("rate", "1m"), ("rate_iops", "10")),
         (("bs", "4k"), ("bssplit", "4k/50:8k/50")),
         (("zero_buffers", "1"), ("dedupe_percentage", "5")),
+        (("zero_buffers", "1"), ("buffer_pattern", "0xff")),
+        (("buffer_pattern", "0xff"), ("buffer_compress_percentage", "5")),
+        (("end_fdatasync", "1"), ("end_fsync", "1")),
+        (("end_fdatasync", "1"), ("fsync_on_close", "1")),
+        (("drain", "1"), ("hipri", "1")),
         (("rwmixread", "30"), ("rwmixwrite", "30")),
         (("nrfiles", "2"), ("filename", "/mnt/old")),
         (("fsync", "1"), ("fdatasync", "1")),
@@ -887,6 +1159,114 @@ fn verify_is_refused_where_two_writes_of_a_block_may_be_in_flight_at_once() {
     }
     assert!(verify("randwrite", "1m", "32", ("number_ios", "9")).is_ok());
     assert_eq!(verify("rw", "1m", "32", nothing), Err("verify_impossible"));
+}
+
+#[test]
+fn a_body_is_as_long_as_its_server_or_the_user_says_and_its_rest_is_told() {
+    let base = [("rw", "write"), ("bs", "32k"), ("source", "http://known/")];
+    let job = plan_one(&base).unwrap();
+    let body = job.source.as_ref().expect("a source");
+    assert_eq!((body.length_bytes, body.direct_bytes, body.is_verified), (1_000_001, 999_936, false));
+    assert_eq!((job.files[0].size_bytes, job.limits.io_bytes, job.verify), (1_000_001, 1_000_001, None));
+    let size = job.values.iter().find(|value| value.name == "size").unwrap();
+    assert_eq!(size.value, "1000001");
+    assert!(matches!(&size.origin, Origin::Derived { reason } if reason.contains("Content-Length")), "{size:?}");
+    let notes = plan(&[spec("a", &base)], &Described, &machine()).unwrap().notes;
+    assert!(notes.iter().any(|note| note.contains("the last 65 of the body go through the page cache")), "{notes:?}");
+    // Said: the server is not asked while planning. Through the page cache there is no rest.
+    let said = [base[0], base[1], ("source", "http://127.0.0.1:1/a"), ("size", "100001"), ("direct", "off")];
+    let body = plan_one(&[&said[..], &[("verify", "source")]].concat()).unwrap().source.unwrap();
+    assert_eq!((body.length_bytes, body.direct_bytes, body.is_verified), (100_001, 100_001, true));
+    assert!(plan_one(&[base[0], base[1], base[2], ("ioengine", "null")]).is_ok(), "read and thrown away");
+}
+
+#[test]
+fn a_body_is_written_once_and_in_order_or_refused() {
+    let base = [("rw", "write"), ("source", "http://known/")];
+    assert!(plan_one(&base).is_ok());
+    for more in [
+        ("rw", "randwrite"),
+        ("rw", "read"),
+        ("rw", "rw"),
+        ("bsrange", "4k-8k"),
+        ("numjobs", "2"),
+        ("nrfiles", "2"),
+        ("filename", "/mnt/new:/mnt/new2"),
+        ("ioengine", "simulated"),
+        ("ioengine", "ftruncate"),
+        ("atomic", "true"),
+        ("hipri", "true"),
+        ("io_size", "4k"),
+        ("number_ios", "3"),
+        ("filesize", "1m"),
+        ("loops", "2"),
+        ("ramp_time", "1s"),
+        ("steady_state", "true"),
+        ("verify", "crc32c"),
+        ("size", "50%"),
+        ("source", "http://empty/"),
+        ("source", "http://unreachable/"),
+    ] {
+        let mut options: Vec<_> = base.into_iter().filter(|(name, _)| *name != more.0).collect();
+        options.push(more);
+        assert_eq!(rule_name(&options), "source_impossible", "{more:?}");
+    }
+    assert_eq!(rule_name(&[base[0], base[1], ("verify", "source"), ("ioengine", "null")]), "source_impossible");
+    assert_eq!(rule_name(&[base[0], base[1], ("time_based", "1"), ("runtime", "3s")]), "source_impossible");
+    assert_eq!(rule_name(&[("rw", "write"), ("size", "1m"), ("verify", "source")]), "incomplete");
+    assert_eq!(rule_name(&[("rw", "write"), ("source", "https://known/")]), "bad_value");
+    let notes = plan(&[spec("a", &[base[0], base[1], ("zero_buffers", "1")])], &Described, &machine()).unwrap().notes;
+    assert!(notes.iter().any(|note| note.contains("comes from `source`")), "{notes:?}");
+}
+
+#[test]
+fn a_program_is_given_the_path_and_the_numbers_of_its_job() {
+    let command = "dd if=/dev/zero of={file} bs={bs} count={count} conv=notrunc";
+    let base = [("rw", "write"), ("bs", "512k"), ("size", "4m"), ("command", command)];
+    let job = plan_one(&base).unwrap();
+    let arguments = ["dd", "if=/dev/zero", "of={file}", "bs=524288", "count=8", "conv=notrunc"];
+    assert_eq!(job.command.expect("a command").arguments, arguments);
+    assert_eq!((job.engine, job.direct), (EngineKind::Command, DirectPolicy::Off));
+    assert!(plan_one(&[&base[..], &[("fallocate", "truncate"), ("end_fsync", "1")]].concat()).is_ok());
+}
+
+#[test]
+fn a_job_file_starts_no_program_that_nobody_allowed() {
+    for program in ["rm", "/bin/dd", "./dd", "sh"] {
+        let command = format!("{program} {{file}}");
+        let options = [("rw", "write"), ("size", "1m"), ("command", command.as_str())];
+        assert_eq!(refused(&options), Rule::CommandNotAllowed { program: program.into() });
+    }
+    let nobody = Machine { programs: Vec::new(), ..machine() };
+    let job = spec("a", &[("rw", "write"), ("size", "1m"), ("command", "dd of={file}")]);
+    assert_eq!(plan(&[job], &Described, &nobody).unwrap_err().rule.name(), "command_not_allowed");
+}
+
+#[test]
+fn what_means_nothing_for_another_program_is_refused() {
+    let base = [("rw", "write"), ("size", "1m"), ("command", "dd of={file}")];
+    assert!(plan_one(&base).is_ok());
+    for more in [
+        ("rw", "read"),
+        ("rw", "randwrite"),
+        ("iodepth", "2"),
+        ("ioengine", "sync"),
+        ("direct", "require"),
+        ("numjobs", "2"),
+        ("runtime", "3s"),
+        ("fsync", "1"),
+        ("verify", "crc32c"),
+        ("source", "http://known/"),
+        ("filename", "/mnt/new:/mnt/new2"),
+        ("command", "dd"),
+        ("command", "dd of={path} {file}"),
+    ] {
+        let mut options: Vec<_> = base.into_iter().filter(|(name, _)| *name != more.0).collect();
+        options.push(more);
+        assert_eq!(rule_name(&options), "command_impossible", "{more:?}");
+    }
+    let uneven = [("rw", "write"), ("size", "1m"), ("bs", "48k"), ("command", "dd of={file} count={count}")];
+    assert_eq!(rule_name(&uneven), "command_impossible");
 }
 
 #[test]

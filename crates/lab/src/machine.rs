@@ -376,11 +376,12 @@ impl Machine {
     #[track_caller]
     pub fn device(&mut self, name: &str) -> String {
         let serial = self.disk(name).0.serial_number().to_owned();
-        // A USB disk on bulk-only tells no serial number but that of its USB device.
+        // A USB disk on bulk-only tells no serial number but that of its USB device. Names are listed and not
+        // globbed: where there is no disk yet a glob stays as it is, and finds one that comes a moment later.
         let script = format!(
-            "for i in $(seq 200); do for b in /sys/block/*; do \
+            "for i in $(seq 200); do for d in $(ls /sys/block); do b=/sys/block/$d; \
              for f in $b/serial $b/device/serial $b/device/vpd_pg80 $b/device/../../../../serial; do \
-             if [ -e $f ] && tr -d '\\0' < $f 2>/dev/null | grep -q '{serial}\\s*$'; then echo /dev/${{b##*/}}; exit; fi; \
+             if [ -e $f ] && tr -d '\\0' < $f 2>/dev/null | grep -q '{serial}\\s*$'; then echo /dev/$d; exit; fi; \
              done; done; sleep 0.05; done; exit 1"
         );
         self.ok(&script)

@@ -54,6 +54,45 @@ fn linux_takes_each_disk_with_the_driver_that_it_offers() {
     });
 }
 
+/// Goal: what `usb list` says of each disk is what the kernel shows of it.
+/// Method: driver, link and depth as read by hand, the offers as the disks were made; JSON, table and tree.
+#[test]
+fn usb_list_shows_every_disk_with_its_transport_link_depth_and_offers() {
+    on(&machine(), |machine| {
+        let offers = [
+            ("both", "BOT + UAS, 32 streams"),
+            ("both-slow", "BOT + UAS"),
+            ("only-bot", "BOT"),
+            ("only-uas", "UAS, 32 streams"),
+            ("no-usages", "BOT + UAS without its pipes"),
+            ("few-streams", "BOT + UAS, 16 streams"),
+            ("qemu-bot", "BOT"),
+            ("qemu-uas", "UAS, 16 streams"),
+        ];
+        let seen: Vec<_> = offers.map(|(name, _)| (attachment(machine, name), machine.device(name))).to_vec();
+        let document = machine.trueio("usb list --json").assert_code(0).json();
+        let table = machine.trueio("usb list --table").assert_code(0).out.clone();
+        let tree = machine.trueio("usb list --tree").assert_code(0).out.clone();
+        let disks = document["disks"].as_array().expect("disks");
+        assert_eq!(disks.len(), offers.len());
+        for ((name, offered), ((driver, speed, depth), device)) in offers.iter().zip(&seen) {
+            let block = device.trim_start_matches("/dev/");
+            let disk = disks.iter().find(|disk| disk["blocks"][0]["name"] == block).unwrap_or_else(|| panic!("{name}"));
+            let usb = &disk["usb"];
+            assert_eq!(usb["driver"]["value"], driver.as_str(), "{name}");
+            assert_eq!(usb["transport"], if driver == "uas" { "uas" } else { "bot" }, "{name}");
+            assert_eq!(usb["link_mbit_per_s"]["value"].as_f64(), speed.parse().ok(), "{name}");
+            assert_eq!(disk["blocks"][0]["queue_depth"]["value"].as_u64(), depth.parse().ok(), "{name}");
+            assert_eq!(usb["serial"]["value"], name.to_uppercase().as_str(), "{name}");
+            let line = table.lines().find(|line| line.split_whitespace().next() == Some(block));
+            let line = line.unwrap_or_else(|| panic!("{name} is not in\n{table}"));
+            assert!(line.contains(offered) && line.contains(&format!("({driver})")), "{name}: {line}");
+        }
+        assert!(tree.contains("Bus 02") && tree.contains("Mass Storage, uas, 5000M"), "{tree}");
+        assert!(tree.contains("Mass Storage, usb-storage, 5000M"), "{tree}");
+    });
+}
+
 /// Writes two MiB through the page cache and reads them back from the disk, then blocks by a queue,
 /// each verified.
 fn assert_data_survive(machine: &mut Machine, device: &str) {

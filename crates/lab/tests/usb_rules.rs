@@ -42,7 +42,12 @@ fn each_kind_of_disk_runs_on_what_the_replayed_rules_lead_to() {
             .disk(asmedia("asm1053", 18, 4))
             .disk(asmedia("asm1153", 0, 5))
             .disk(Disk::usb("slow1051").ids(0x174c, 0x55aa).at(Speed::High).saying(|usb| usb.max_power = 18))
-            .disk(Disk::usb("seagate").ids(0x0bc2, 0x1234));
+            .disk(Disk::usb("seagate").ids(0x0bc2, 0x1234))
+            .disk(Disk::usb("hiksemi").ids(0x0bda, 0x9210).saying(|usb| {
+                "HIKSEMI".clone_into(&mut usb.manufacturer);
+                "MD202".clone_into(&mut usb.product);
+            }))
+            .disk(Disk::usb("realtek").ids(0x0bda, 0x9210));
         on(&spec, |machine| {
             for (name, transport, rule) in [
                 ("both", "uas", "-"),
@@ -55,6 +60,8 @@ fn each_kind_of_disk_runs_on_what_the_replayed_rules_lead_to() {
                 ("asm1153", "uas", "-"),
                 ("slow1051", "bot", "asmedia"),
                 ("seagate", "uas", "-"),
+                ("hiksemi", "bot", "hiksemi"),
+                ("realtek", "uas", "-"),
             ] {
                 machine.device(name);
                 assert_decided(machine, name, transport, rule);
@@ -79,5 +86,28 @@ fn without_the_module_the_disk_has_no_driver_at_all() {
         assert_decided(machine, "stick", "none", "module");
         let list = machine.trueio("usb list --table").assert_code(0);
         assert!(list.out.contains("no driver"), "{list:?}");
+    });
+}
+
+#[test]
+fn the_users_quirk_and_an_interface_that_is_not_authorized_lead_to_what_the_kernel_did() {
+    let spec = Spec::new().disk(Disk::usb("quirky")).disk(Disk::usb("barred").ids(0x152d, 0x0562));
+    on(&spec, |machine| {
+        let (quirky, barred) = (machine.device("quirky"), machine.device("barred"));
+        assert_decided(machine, "quirky", "uas", "-");
+        let usb_device = |device: &str| {
+            format!("$(readlink -f /sys/block/{}/device/../../../..)", device.trim_start_matches("/dev/"))
+        };
+        // The kernel asks for the quirk when the device is configured: it is taken away and given back.
+        machine.ok(&format!(
+            "d={}; n=$(cat $d/idVendor):$(cat $d/idProduct); echo $n:u > /sys/module/usb_storage/parameters/quirks; \
+             echo 0 > $d/authorized; sleep 0.5; echo 1 > $d/authorized",
+            usb_device(&quirky)
+        ));
+        machine.device("quirky");
+        assert_decided(machine, "quirky", "bot", "user_quirk");
+
+        machine.ok(&format!("d={}; i=$(echo $d/*:1.0); echo 0 > $i/authorized; sleep 0.5", usb_device(&barred)));
+        assert_decided(machine, "barred", "none", "authorized");
     });
 }

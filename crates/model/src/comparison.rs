@@ -3,7 +3,7 @@
 //! Like a record it is plain data with a version, so that it can be shown again later and elsewhere. It holds
 //! every slice's figures and each side's latencies as one histogram, so that an answer can be worked out anew.
 
-use crate::{EvidenceLevel, Histogram, Outcome, RunRecord, ToolFacts, Verdict};
+use crate::{EvidenceLevel, Histogram, Outcome, RunRecord, SyscallTrace, ToolFacts, Verdict};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -118,6 +118,9 @@ pub struct Side {
     /// Percentiles of a side of which there is no histogram (fio's JSON): (percent, nanoseconds), ascending.
     #[serde(default)]
     pub percentiles: Vec<(f64, f64)>,
+    /// The system calls of its last slice, or of its record, if they were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syscalls: Option<SyscallTrace>,
     /// Its slices, or the rows of its record, oldest first.
     pub slices: Vec<Slice>,
 }

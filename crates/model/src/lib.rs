@@ -3,7 +3,8 @@
 //! What flows through the program is written down here as plain data: a [`JobSpec`] (what was
 //! asked, every field optional, each with its origin), [`TargetFacts`] (what the target is, each
 //! fact with its source), a [`Plan`] (nothing optional any more), a [`RunRecord`] (all of that, the
-//! measurements and the evidence), a [`Comparison`] of several sides. Crates hand each other these documents, never live objects, so
+//! measurements and the evidence), a [`Comparison`] of several sides, a [`StudyRecord`] of a published
+//! experiment repeated. Crates hand each other these documents, never live objects, so
 //! a record can be reported, compared and gated a year later on another machine.
 //!
 //! No I/O, no clock, no operating system: everything in this crate is a pure function of its input.
@@ -15,14 +16,20 @@ mod facts;
 mod histogram;
 mod identity;
 mod origin;
+mod output;
 mod plan;
 mod record;
+mod source;
 mod spec;
 mod steady;
+mod study;
+mod syscalls;
 mod time;
 mod trace;
 pub mod units;
+mod usage;
 mod usb;
+mod verify;
 
 pub use comparison::{
     Answer, Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Circumstance, Comparison, Conclusion, Figure, GateResult,
@@ -37,20 +44,32 @@ pub use facts::{
 pub use histogram::{BUCKET_COUNT, Histogram, HistogramError, MAX_TRACKABLE_NS};
 pub use identity::{DeviceIdentity, IdentityKind, Sameness};
 pub use origin::{Origin, Sourced};
+pub use output::{AVERAGE_NS_DEFAULT, Grouping, LogPlan, LogWindow, OutputPlan, PERCENTILES_DEFAULT, Unified};
 pub use plan::{
-    Arrivals, BlockSizes, Checksum, Content, ContentKind, DirectPolicy, Distribution, EngineKind, FilePlan,
-    FileSelection, Flush, JobPlan, Limits, OpMix, Order, Pace, Pattern, Plan, PlanValue, Prepare, Queue,
-    SimulatedDevice, SyncMode, Think, UringOptions, Verify, WriteFlags,
+    Arrivals, BlockSizes, CommandPlan, Content, ContentKind, CpuLoad, DirectPolicy, Distribution, EngineKind, FilePlan,
+    FileSelection, Flush, Guard, JobPlan, Limits, OpMix, Order, Pace, Pattern, Plan, PlanValue, Prepare, Queue,
+    Scheduling, SimulatedDevice, Steps, SyncMode, Think, UringOptions, WriteFlags, Zones,
 };
 pub use record::{
     CpuTime, DeviceCounters, DeviceDelta, IoFailure, JobRecord, LatencySet, OpKind, OpRecord, Outcome, Percentile,
     PhaseRecord, RECORD_FORMAT, RECORD_VERSION, Residency, Ruler, RunRecord, SeriesRow, ToolFacts, VerifyFailure,
 };
-pub use spec::{JobSpec, SpecValue};
+pub use source::{SourceAddress, SourcePlan};
+pub use spec::{FioJob, FioWord, JobSpec, SpecValue};
 pub use steady::{SteadyPlan, SteadyRound, SteadyState, SteadyVariable};
+pub use study::{
+    Agreement, Contrast, Durability, DurabilityKind, Impossible, PublishedFigure, PublishedRatio, RatioHere,
+    STUDY_FORMAT, STUDY_VERSION, SampleFigure, Statistic, StudyFigure, StudyMetric, StudyMode, StudyRecord, StudyRow,
+    StudySample, StudySource,
+};
+pub use syscalls::{
+    JobSyscalls, SyscallError, SyscallIo, SyscallPlaces, SyscallRow, SyscallSizes, SyscallTrace, SyscallUnit,
+};
 pub use time::{format_utc, parse_utc};
 pub use trace::{RequestSum, SampledIo, SyncOrder, TraceRecord, TransferMatch};
+pub use usage::{QueueCounts, ThreadUsage};
 pub use usb::{
     UsbAlternate, UsbAnswer, UsbBlock, UsbDisk, UsbExplanation, UsbFacts, UsbInterface, UsbNode, UsbReport, UsbRule,
     UsbTransport, UsbTrouble, UsbWay,
 };
+pub use verify::{BlockPattern, Checksum, TrimVerify, Verify};

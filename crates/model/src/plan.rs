@@ -2,7 +2,7 @@
 //! nanoseconds and seeds. A plan is complete before anything is touched; a request that cannot be
 //! planned is refused instead.
 
-use crate::{OpKind, Origin, SteadyPlan};
+use crate::{OpKind, Origin, OutputPlan, SourcePlan, SteadyPlan, Verify};
 use serde::{Deserialize, Serialize};
 
 /// Everything that a run does, in order.
@@ -59,6 +59,18 @@ pub struct JobPlan {
     pub think: Option<Think>,
     /// What is written.
     pub content: Content,
+    /// What is written, if it is fetched instead of made; `content` says nothing then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourcePlan>,
+    /// The program that does the I/O; the engine is then [`EngineKind::Command`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandPlan>,
+    /// The load of `cpuio`; `None` for every other engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_load: Option<CpuLoad>,
+    /// What ends the job as failed.
+    #[serde(default, skip_serializing_if = "Guard::is_none")]
+    pub guard: Guard,
     /// Whether what was written is read back and compared.
     pub verify: Option<Verify>,
     /// io_uring's own choices; other engines ignore them.
@@ -69,16 +81,104 @@ pub struct JobPlan {
     pub cpus: Vec<u32>,
     /// Nice value, −20 to 19; `None`: left as it is.
     pub nice: Option<i32>,
+    /// What else is said about processors and the order of I/O.
+    #[serde(default, skip_serializing_if = "Scheduling::is_default")]
+    pub scheduling: Scheduling,
     /// Drop the files' cached pages before the measured part.
     pub invalidate: bool,
+    /// Read the files into the page cache before the measured part.
+    #[serde(default)]
+    pub pre_read: bool,
     /// The seed of offsets, sizes, mix, arrivals and content. Worker `i` derives its own from it.
     pub seed: u64,
     /// Alignment of the I/O buffers' addresses, in bytes; a power of two.
     pub buffer_alignment_bytes: u32,
+    /// How far behind an aligned address each I/O buffer begins, in bytes: deliberately misaligned.
+    #[serde(default)]
+    pub buffer_offset_bytes: u32,
     /// Go on after a failed I/O (counting it) instead of ending the job at the first.
     pub continue_on_error: bool,
+    /// How the job wants to be reported.
+    #[serde(default, skip_serializing_if = "OutputPlan::is_default")]
+    pub output: OutputPlan,
+    /// Record every system call of the workers in the measured part.
+    #[serde(default)]
+    pub trace_syscalls: bool,
+    /// Run the phase under `strace -f -tt`, which stops the workers twice in each call.
+    #[serde(default)]
+    pub strace: bool,
     /// Every option's value and origin, as `trueio explain` prints them, in the table's order.
     pub values: Vec<PlanValue>,
+}
+
+impl JobPlan {
+    /// True if the job changes its files: what exists must then be named, and is opened for writing. `falloc`
+    /// allocates whatever the operation is called.
+    pub fn modifies_files(&self) -> bool {
+        let is_offline = self.verify.as_ref().is_some_and(|verify| verify.is_offline);
+        let writes = !is_offline && !matches!(self.pattern.mix, OpMix::Only(OpKind::Read));
+        self.engine == EngineKind::Falloc || writes
+    }
+}
+
+/// Another program that does a job's I/O.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandPlan {
+    /// Its name and its arguments. `{file}` in them stands for the path of the job's file, which is known when it
+    /// is started.
+    pub arguments: Vec<String>,
+}
+
+/// Limits of slowness, for each worker; 0: none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Guard {
+    /// Bytes a second, at least.
+    pub bytes_per_s_min: u64,
+    /// I/Os a second, at least.
+    pub ios_per_s_min: u64,
+    /// Over how long these are averaged, in nanoseconds.
+    pub cycle_ns: u64,
+    /// Latency of an I/O, at most, in nanoseconds.
+    pub latency_ns_max: u64,
+}
+
+impl Guard {
+    /// True if nothing is limited.
+    pub fn is_none(&self) -> bool {
+        self.bytes_per_s_min == 0 && self.ios_per_s_min == 0 && self.latency_ns_max == 0
+    }
+}
+
+/// How busy `cpuio` keeps a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuLoad {
+    /// Percentage of the time, 1 to 100.
+    pub percent: u8,
+    /// Length of a busy span, in nanoseconds.
+    pub chunk_ns: u64,
+}
+
+/// How workers stand to the processors, to other programs' I/O and to each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scheduling {
+    /// Each worker may run on all of [`JobPlan::cpus`], instead of on one of them.
+    #[serde(default)]
+    pub shares_cpus: bool,
+    /// The workers' I/O priority, as ioprio_set(2) takes it: class (1 real time, 2 best effort, 3 idle) and level
+    /// within it (0 highest, to 7); `None`: left as it is.
+    #[serde(default)]
+    pub io_priority: Option<(u8, u8)>,
+    /// When a worker of this job ends, all others of the phase are ended.
+    #[serde(default)]
+    pub ends_others: bool,
+}
+
+impl Scheduling {
+    /// True if nothing is said.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// One option's final value and who said so.
@@ -96,8 +196,14 @@ pub struct PlanValue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineKind {
-    /// `pread` and `pwrite`.
+    /// `lseek` where the position is another, then `read` or `write`.
     Sync,
+    /// `pread` and `pwrite`. Records before version 2 call it `sync`.
+    Psync,
+    /// `lseek` where the position is another, then `readv` or `writev`.
+    Vsync,
+    /// `preadv` and `pwritev`.
+    Pvsync,
     /// `preadv2` and `pwritev2` with RWF flags.
     Pvsync2,
     /// Linux native asynchronous I/O: `io_submit`, `io_getevents`.
@@ -106,20 +212,58 @@ pub enum EngineKind {
     IoUring,
     /// Copies to and from a mapping.
     Mmap,
+    /// `splice` and `vmsplice` through a pipe.
+    Splice,
+    /// A queue on threads that call `pread` and `pwrite`.
+    Posixaio,
+    /// `fallocate`: space and no data.
+    Falloc,
+    /// `ftruncate`: lengths and no data.
+    Ftruncate,
+    /// Makes files.
+    Filecreate,
+    /// Asks about files.
+    Filestat,
+    /// Removes files.
+    Filedelete,
+    /// Makes directories.
+    Dircreate,
+    /// Asks about directories.
+    Dirstat,
+    /// Removes directories.
+    Dirdelete,
+    /// Keeps a processor busy.
+    Cpuio,
     /// Does nothing, at once: what is left is the tool's own cost.
     Null,
     /// A modelled disk in virtual time: no real I/O, exact and repeatable.
     Simulated,
+    /// Another program, which a study names. No word of `ioengine`, so not in [`EngineKind::ALL`].
+    Command,
 }
 
 impl EngineKind {
-    /// All of them, in the order of the documentation.
-    pub const ALL: [EngineKind; 7] = [
+    /// All that a job may choose, in the order of the documentation.
+    pub const ALL: [EngineKind; 21] = [
+        EngineKind::Psync,
         EngineKind::Sync,
+        EngineKind::Vsync,
+        EngineKind::Pvsync,
         EngineKind::Pvsync2,
         EngineKind::Libaio,
         EngineKind::IoUring,
         EngineKind::Mmap,
+        EngineKind::Splice,
+        EngineKind::Posixaio,
+        EngineKind::Falloc,
+        EngineKind::Ftruncate,
+        EngineKind::Filecreate,
+        EngineKind::Filestat,
+        EngineKind::Filedelete,
+        EngineKind::Dircreate,
+        EngineKind::Dirstat,
+        EngineKind::Dirdelete,
+        EngineKind::Cpuio,
         EngineKind::Null,
         EngineKind::Simulated,
     ];
@@ -128,23 +272,65 @@ impl EngineKind {
     pub fn name(self) -> &'static str {
         match self {
             EngineKind::Sync => "sync",
+            EngineKind::Psync => "psync",
+            EngineKind::Vsync => "vsync",
+            EngineKind::Pvsync => "pvsync",
             EngineKind::Pvsync2 => "pvsync2",
             EngineKind::Libaio => "libaio",
             EngineKind::IoUring => "io_uring",
             EngineKind::Mmap => "mmap",
+            EngineKind::Splice => "splice",
+            EngineKind::Posixaio => "posixaio",
+            EngineKind::Falloc => "falloc",
+            EngineKind::Ftruncate => "ftruncate",
+            EngineKind::Filecreate => "filecreate",
+            EngineKind::Filestat => "filestat",
+            EngineKind::Filedelete => "filedelete",
+            EngineKind::Dircreate => "dircreate",
+            EngineKind::Dirstat => "dirstat",
+            EngineKind::Dirdelete => "dirdelete",
+            EngineKind::Cpuio => "cpuio",
             EngineKind::Null => "null",
             EngineKind::Simulated => "simulated",
+            EngineKind::Command => "command",
         }
     }
 
     /// True if one thread can keep more than one I/O in flight.
     pub fn holds_a_queue(self) -> bool {
-        matches!(self, EngineKind::Libaio | EngineKind::IoUring | EngineKind::Null | EngineKind::Simulated)
+        use EngineKind::{IoUring, Libaio, Null, Posixaio, Simulated};
+        matches!(self, Libaio | IoUring | Posixaio | Null | Simulated)
     }
 
-    /// True if the engine performs real I/O on real files.
+    /// True if it moves the position of an open file, which is then its own and nobody else's.
+    pub fn moves_position(self) -> bool {
+        matches!(self, EngineKind::Sync | EngineKind::Vsync)
+    }
+
+    /// True if the engine moves data to or from real files.
     pub fn touches_files(self) -> bool {
-        !matches!(self, EngineKind::Null | EngineKind::Simulated)
+        self.opens_files() && !self.moves_no_data()
+    }
+
+    /// True if the engine works on real files, whether it moves data or not.
+    pub fn opens_files(self) -> bool {
+        !matches!(self, EngineKind::Null | EngineKind::Simulated | EngineKind::Cpuio) && !self.works_on_names()
+    }
+
+    /// True if the engine makes, asks for or removes names in a directory of its own.
+    pub fn works_on_names(self) -> bool {
+        use EngineKind::{Dircreate, Dirdelete, Dirstat, Filecreate, Filedelete, Filestat};
+        matches!(self, Filecreate | Filestat | Filedelete | Dircreate | Dirstat | Dirdelete)
+    }
+
+    /// True if each name can be used once only: it is made, or removed.
+    pub fn uses_names_up(self) -> bool {
+        self.works_on_names() && !matches!(self, EngineKind::Filestat | EngineKind::Dirstat)
+    }
+
+    /// True if the engine changes files without moving data.
+    pub fn moves_no_data(self) -> bool {
+        matches!(self, EngineKind::Falloc | EngineKind::Ftruncate)
     }
 }
 
@@ -176,6 +362,9 @@ pub enum Prepare {
     CreateAllocated,
     /// Created under a name that must not exist yet, empty: the job extends it.
     CreateEmpty,
+    /// Created under a name that must not exist yet, as long as it will be, and a hole from its first byte to
+    /// its last: no space allocated, nothing written.
+    CreateSparse,
     /// Nothing is opened (`null` and `simulated`).
     Nothing,
 }
@@ -205,6 +394,49 @@ pub struct Pattern {
     pub write_sizes: BlockSizes,
     /// Sizes of trims.
     pub trim_sizes: BlockSizes,
+    /// What is not the next block, nor one drawn anew.
+    #[serde(default, skip_serializing_if = "Steps::is_none")]
+    pub steps: Steps,
+}
+
+/// How the next offset follows from the last, where that is not plainly the next block or one drawn anew.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Steps {
+    /// Random offsets are multiples of so many bytes; 0: of the block size.
+    pub align_bytes: u64,
+    /// Sizes of a range are any number of bytes, not multiples of the smallest.
+    pub is_unaligned: bool,
+    /// Percentage of a random job's offsets that go on where the last I/O ended.
+    pub sequential_percent: u8,
+    /// I/Os to one random offset; 0 and 1: each has its own.
+    pub random_every: u64,
+    /// Those I/Os are all at the same offset; otherwise they go on from it.
+    pub repeats: bool,
+    /// Bytes between the end of a sequential I/O and the next; negative: backwards.
+    pub skip_bytes: i64,
+    /// Each block is trimmed before it is written.
+    pub trims_first: bool,
+    /// Zones that are used one after another.
+    pub zones: Option<Zones>,
+}
+
+impl Steps {
+    /// True if nothing of it is asked for.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Zones that are used one after another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Zones {
+    /// Bytes transferred in a zone before the next.
+    pub zone_bytes: u64,
+    /// Length of a zone, in bytes.
+    pub range_bytes: u64,
+    /// Bytes between two zones.
+    pub skip_bytes: u64,
 }
 
 /// The operations of a job.
@@ -379,6 +611,25 @@ pub struct Flush {
     pub fdatasync_every: u64,
     /// `fsync` once at the end, inside the measured time.
     pub end_fsync: bool,
+    /// `fdatasync` once at the end, inside the measured time.
+    #[serde(default)]
+    pub end_fdatasync: bool,
+    /// `fsync` of each file before it is closed, inside the measured time.
+    #[serde(default)]
+    pub fsync_on_close: bool,
+}
+
+impl Flush {
+    /// True if a sync call ends the job.
+    pub fn is_at_end(&self) -> bool {
+        self.end_fsync || self.end_fdatasync || self.fsync_on_close
+    }
+
+    /// The names of the sync calls that end the job, in their order.
+    pub fn at_end(&self) -> impl Iterator<Item = &'static str> {
+        let calls = [(self.end_fdatasync, "fdatasync"), (self.end_fsync || self.fsync_on_close, "fsync")];
+        calls.into_iter().filter(|call| call.0).map(|call| call.1)
+    }
 }
 
 /// An open-loop rate of one worker.
@@ -407,15 +658,24 @@ pub enum Arrivals {
 pub struct Think {
     /// Length of a pause, in nanoseconds.
     pub time_ns: u64,
-    /// I/Os between two pauses.
+    /// I/Os between two pauses; 0: only `after_ns` counts.
     pub every: u64,
+    /// Time of I/O after which a pause comes; 0: only `every` counts.
+    #[serde(default)]
+    pub after_ns: u64,
+    /// How much of a pause keeps the processor busy, in nanoseconds.
+    #[serde(default)]
+    pub spin_ns: u64,
 }
 
 /// What is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// Random or zero.
+    /// Random, zero, or a pattern.
     pub kind: ContentKind,
+    /// The bytes that are repeated from the beginning of each buffer to its end, if `kind` is a pattern.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pattern: Vec<u8>,
     /// Percentage of each 512 bytes that compresses away, 0 to 100.
     pub compressible_percent: u8,
     /// Percentage of blocks that repeat an earlier one, 0 to 100.
@@ -433,23 +693,8 @@ pub enum ContentKind {
     Random,
     /// Zeros: many devices and filesystems never store them.
     Zero,
-}
-
-/// Reading back and comparing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verify {
-    /// The checksum in each block's header.
-    pub checksum: Checksum,
-}
-
-/// Checksums of verified blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Checksum {
-    /// CRC-32C.
-    Crc32c,
-    /// XXH3, 64 bits.
-    Xxhash,
+    /// The same few bytes over and over, the same in every write.
+    Pattern,
 }
 
 /// io_uring's own choices.
@@ -463,6 +708,9 @@ pub struct UringOptions {
     pub sqpoll: bool,
     /// Completions are polled for.
     pub iopoll: bool,
+    /// Each I/O begins when all before it have completed (`IOSQE_IO_DRAIN`).
+    #[serde(default)]
+    pub drain: bool,
 }
 
 /// The modelled disk of the `simulated` engine.

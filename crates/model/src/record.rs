@@ -1,15 +1,19 @@
 //! What was measured, with everything needed to judge it later and elsewhere.
 
 use crate::{
-    Check, Environment, EvidenceLevel, Histogram, JobSpec, Plan, SteadyState, TargetFacts, TraceRecord, Verdict,
+    Check, EngineKind, Environment, EvidenceLevel, Histogram, JobSpec, Plan, QueueCounts, SteadyState, SyscallTrace,
+    TargetFacts, ThreadUsage, TraceRecord, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The value of [`RunRecord::format`].
 pub const RECORD_FORMAT: &str = "trueio-record";
-/// The version written today. A later version reads every earlier one.
-pub const RECORD_VERSION: u32 = 1;
+/// The version written today. A later version reads every earlier one, and [`RunRecord::upgrade`] says
+/// what the words of an earlier one are called now.
+///
+/// 2: the engine that calls `pread` and `pwrite` is named `psync`, as in fio; version 1 named it `sync`.
+pub const RECORD_VERSION: u32 = 2;
 
 /// One run, whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,6 +26,9 @@ pub struct RunRecord {
     pub id: String,
     /// When the run began: seconds since 1970-01-01 UTC.
     pub started_unix_s: u64,
+    /// The same in milliseconds; 0 in records that do not know.
+    #[serde(default)]
+    pub started_unix_ms: u64,
     /// The same for people: `2026-11-20T20:28:32Z`.
     pub started_at: String,
     /// What kind of run: `baseline`, `run`, …
@@ -44,6 +51,29 @@ pub struct RunRecord {
     pub phases: Vec<PhaseRecord>,
     /// How it ended.
     pub outcome: Outcome,
+}
+
+impl RunRecord {
+    /// Says everything in the words of today's version. Who reads a record calls this first.
+    pub fn upgrade(&mut self) {
+        if self.version < 2 {
+            let is_engine_sync = |name: &str, value: &str| name == "ioengine" && value == "sync";
+            for job in &mut self.plan.jobs {
+                if job.engine == EngineKind::Sync {
+                    job.engine = EngineKind::Psync;
+                }
+                for value in job.values.iter_mut().filter(|value| is_engine_sync(&value.name, &value.value)) {
+                    "psync".clone_into(&mut value.value);
+                }
+            }
+            for (name, value) in self.spec.iter_mut().flat_map(|spec| &mut spec.options) {
+                if is_engine_sync(name, &value.text) {
+                    "psync".clone_into(&mut value.text);
+                }
+            }
+        }
+        self.version = self.version.max(RECORD_VERSION);
+    }
 }
 
 /// The program that made the record.
@@ -131,6 +161,9 @@ pub struct PhaseRecord {
     /// What block requests traced in samples say. Absent where evidence was not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceRecord>,
+    /// What system calls the workers made. Absent where that was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syscalls: Option<SyscallTrace>,
     /// What the checks say together.
     pub verdict: Verdict,
     /// How far the evidence reaches.
@@ -167,8 +200,22 @@ pub struct JobRecord {
     pub verified_block_count: u64,
     /// How many of them differed.
     pub verify_failure_count: u64,
+    /// How long the job waited for the bytes that it was to write, and took them, in nanoseconds; only
+    /// of a job with a `source`. It is part of the measured time and of no I/O's latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_wait_ns: Option<u64>,
     /// What the engine noticed, one sentence each (`registered buffers refused: …`).
     pub engine_notes: Vec<String>,
+    /// What the workers' threads used in the measured part.
+    #[serde(default)]
+    pub threads: ThreadUsage,
+    /// How deep the queue was, and the batches; `None` for engines whose worker blocks, and in records
+    /// that do not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueCounts>,
+    /// The same of each worker by itself, where [`Grouping::Worker`](crate::Grouping) asked for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<JobRecord>,
 }
 
 /// The kinds of operation.
@@ -244,6 +291,12 @@ pub struct LatencySet {
     pub from_intended: Histogram,
 }
 
+/// What most rows have of trims is left out of their text.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// A row of a job's history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesRow {
@@ -261,6 +314,12 @@ pub struct SeriesRow {
     pub write_bytes: u64,
     /// Trims and sync calls completed.
     pub other_count: u64,
+    /// Of them trims.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trim_count: u64,
+    /// Bytes trimmed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trim_bytes: u64,
     /// Median total latency of the row's I/Os, in nanoseconds; 0 if there were none.
     pub latency_ns_p50: u64,
     /// 99th percentile; of several workers, the largest of theirs.
@@ -328,6 +387,18 @@ pub struct DeviceCounters {
     pub busy_ms: u64,
     /// Sum over requests of their time in flight, in milliseconds.
     pub weighted_ms: u64,
+    /// Read requests that were merged into a queued one.
+    #[serde(default)]
+    pub read_merge_count: u64,
+    /// Write requests that were merged into a queued one.
+    #[serde(default)]
+    pub write_merge_count: u64,
+    /// Sum over reads of their time in flight, in milliseconds.
+    #[serde(default)]
+    pub read_ms: u64,
+    /// Sum over writes of their time in flight, in milliseconds.
+    #[serde(default)]
+    pub write_ms: u64,
 }
 
 /// What a disk counted in a phase.

@@ -132,8 +132,32 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
+/// A ratio for people: three digits, and of a small one two that are not zero: `1.42`, `0.47`, `0.0019`.
+pub fn format_ratio(ratio: f64) -> String {
+    if ratio >= 0.1 || ratio <= 0.0 || !ratio.is_finite() {
+        return three_digits(ratio);
+    }
+    let decimals = (1 - ratio.log10().floor() as i32).clamp(2, 12) as usize;
+    format!("{ratio:.decimals$}")
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_small_ratio_keeps_two_digits() {
+        for (ratio, text) in [
+            (1.423, "1.42"),
+            (847.0, "847"),
+            (0.47, "0.47"),
+            (0.0527, "0.053"),
+            (0.00189, "0.0019"),
+            (0.000121, "0.00012"),
+            (0.0, "0.00"),
+        ] {
+            assert_eq!(super::format_ratio(ratio), text);
+        }
+    }
+
     use super::*;
 
     #[test]

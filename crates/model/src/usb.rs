@@ -200,6 +200,9 @@ pub struct UsbReport {
     pub looked: Vec<String>,
     /// What could not be seen and why; what root would show.
     pub unseen: Vec<String>,
+    /// Switches of `trueio` that are under way or were interrupted, one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<String>,
 }
 
 /// What one of the kernel's rules says of a disk.

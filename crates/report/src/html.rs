@@ -8,6 +8,7 @@
 use crate::facts::{FactTable, machine_table, target_tables};
 use crate::plot;
 use crate::summary::{Row, Scale, manner_of, plan_of, shape_of, summary};
+use crate::syscalls::syscalls;
 use crate::text::{NOT_KNOWN, clean, figure};
 use crate::words::{
     failed_ios, footnotes, levels, machine_lines, not_seen, notes, outcome_sentence, ruler_sentences, steady_states,
@@ -25,6 +26,19 @@ pub(crate) const PAGE: &str = include_str!("page.html");
 pub(crate) fn style() -> &'static str {
     let inside = PAGE.split_once("<style>").and_then(|(_, rest)| rest.split_once("</style>"));
     inside.map_or("", |(style, _)| style)
+}
+
+/// Fills in one of this program's page templates; every text is escaped on its way in.
+pub(crate) fn render(name: &str, template: &str, page: &impl Serialize) -> String {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    // A line with nothing but a block tag leaves no blank line behind.
+    if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
+        environment.set_syntax(syntax);
+    }
+    let template = environment.template_from_named_str(name, template);
+    // The templates are part of this program, and a test renders all of each.
+    template.and_then(|t| t.render(Serde(page))).unwrap_or_else(|e| unreachable!("the page's template is sound: {e:#}"))
 }
 
 /// The record as a self-contained HTML page.
@@ -58,17 +72,7 @@ pub fn html(record: &RunRecord) -> String {
         // `<` occurs in JSON only inside strings, where its escape means the same.
         record: serde_json::to_string(record).unwrap_or_default().replace('<', "\\u003c"),
     };
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    // A line with nothing but a block tag leaves no blank line behind.
-    if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
-        environment.set_syntax(syntax);
-    }
-    let template = environment.template_from_named_str("page.html", PAGE);
-    // The template is part of this program, and a test renders all of it.
-    template
-        .and_then(|t| t.render(Serde(&page)))
-        .unwrap_or_else(|e| unreachable!("the page's template is sound: {e:#}"))
+    render("page.html", PAGE, &page)
 }
 
 fn cleaned(text: &str) -> String {
@@ -121,6 +125,7 @@ fn sections(record: &RunRecord) -> Vec<Section> {
         ("Failed I/Os", failed_ios(record)),
         ("Verification", verification(record)),
         ("Steady state", plain(steady_states(record))),
+        ("System calls", syscalls(record)),
         ("Not seen", plain(not_seen(record))),
         ("Notes", plain(notes(record))),
         ("The tool itself, here", plain(ruler_sentences(record))),

@@ -56,7 +56,7 @@ struct Head {
     version: Option<Value>,
 }
 
-/// Reads a record of this or any earlier version.
+/// Reads a record of this or any earlier version, and says it in the words of this one.
 ///
 /// # Errors
 /// [`ReadError`] says what kind of text it is instead, or where it is damaged.
@@ -75,7 +75,12 @@ pub fn parse(text: &str) -> Result<RunRecord, ReadError> {
     match head.version.as_ref().and_then(Value::as_u64) {
         None | Some(0) => Err(ReadError::NoVersion { found: shown(head.version) }),
         Some(found) if found > u64::from(RECORD_VERSION) => Err(ReadError::Newer { found }),
-        Some(version) => serde_json::from_str(text).map_err(|source| ReadError::Damaged { version, source }),
+        Some(version) => {
+            let mut record: RunRecord =
+                serde_json::from_str(text).map_err(|source| ReadError::Damaged { version, source })?;
+            record.upgrade();
+            Ok(record)
+        }
     }
 }
 
@@ -115,11 +120,8 @@ struct Indented<'a> {
 impl Indented<'_> {
     /// One value, which begins at `at`.
     fn value(&mut self, depth: usize) {
-        let (end, is_flat) = self.extent();
         let is_object = self.text[self.at] == b'{';
-        let is_list = self.text[self.at] == b'[';
-        let is_empty = end - self.at == 2;
-        if !(is_object || is_list) || is_empty || (is_flat && (is_list || end - self.at <= LINE_MAX)) {
+        if let Some(end) = self.end_if_flat().filter(|end| !is_object || end - self.at <= LINE_MAX) {
             self.copy(end);
             return;
         }
@@ -127,7 +129,7 @@ impl Indented<'_> {
         loop {
             self.line(depth + 1);
             if is_object {
-                let key_end = self.extent().0;
+                let key_end = self.end_if_flat().unwrap_or_else(|| unreachable!("a key is a string"));
                 self.copy(key_end + 1);
                 self.out.push(b' ');
             }
@@ -138,12 +140,14 @@ impl Indented<'_> {
             self.copy(self.at + 1);
         }
         self.line(depth);
-        self.copy(end);
+        // The closing bracket.
+        self.copy(self.at + 1);
     }
 
-    /// Where the value at `at` ends, and whether it holds neither lists nor objects.
-    fn extent(&self) -> (usize, bool) {
-        let (mut depth, mut is_flat, mut index) = (0, true, self.at);
+    /// Where the value at `at` ends; `None` if it holds lists or objects. It is not looked at any further
+    /// then: otherwise each level would read all that is below it.
+    fn end_if_flat(&self) -> Option<usize> {
+        let (mut depth, mut index) = (0, self.at);
         while index < self.text.len() {
             match self.text[index] {
                 b'"' => {
@@ -152,21 +156,19 @@ impl Indented<'_> {
                         index += if self.text[index] == b'\\' { 2 } else { 1 };
                     }
                 }
-                b'{' | b'[' => {
-                    is_flat &= depth == 0;
-                    depth += 1;
-                }
+                b'{' | b'[' if depth > 0 => return None,
+                b'{' | b'[' => depth += 1,
                 b'}' | b']' if depth > 0 => depth -= 1,
                 // Between values: a plain one ends where the next thing begins.
-                b',' | b':' | b'}' | b']' if depth == 0 => return (index, is_flat),
+                b',' | b':' | b'}' | b']' if depth == 0 => return Some(index),
                 _ => {}
             }
             index += 1;
             if depth == 0 && matches!(self.text[index - 1], b'"' | b'}' | b']') {
-                return (index, is_flat);
+                return Some(index);
             }
         }
-        (index, is_flat)
+        Some(index)
     }
 
     fn copy(&mut self, end: usize) {

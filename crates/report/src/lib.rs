@@ -10,12 +10,15 @@
 
 mod comparison;
 mod facts;
+pub mod fio;
 mod hdr;
 mod html;
 mod json;
 mod plot;
 mod progress;
+mod study;
 mod summary;
+mod syscalls;
 mod terminal;
 mod text;
 mod trend;
@@ -30,6 +33,7 @@ pub use hdr::{HdrError, hdr, hdr_log};
 pub use html::html;
 pub use json::{ReadError, json, parse};
 pub use progress::progress_line;
+pub use study::{StudyError, parse_study, study_html, study_json, study_progress, study_rows, study_terminal};
 pub use summary::{Row, load_of, shape_of, summary};
 pub use terminal::{Style, target, terminal};
 pub use text::{clean, wrap};

@@ -133,7 +133,7 @@ pub fn summary(record: &RunRecord) -> Vec<Row> {
 pub(crate) fn end_flush_of<'a>(record: &RunRecord, phase_index: usize, job: &'a JobRecord) -> Option<&'a OpRecord> {
     let plan = plan_of(record, phase_index, job)?;
     let flush = plan.flush;
-    if !flush.end_fsync || flush.fsync_every > 0 || flush.fdatasync_every > 0 || job.ops.len() < 2 {
+    if !flush.is_at_end() || flush.fsync_every > 0 || flush.fdatasync_every > 0 || job.ops.len() < 2 {
         return None;
     }
     job.ops.iter().find(|op| op.op == OpKind::Sync && op.error_count == 0)
@@ -235,9 +235,7 @@ pub(crate) fn manner_of(job: &JobPlan) -> String {
             n => parts.push(format!("{name} after every {} writes", units::format_count(n))),
         }
     }
-    if job.flush.end_fsync {
-        parts.push("fsync at the end".to_owned());
-    }
+    parts.extend(job.flush.at_end().map(|call| format!("{call} at the end")));
     if let Some(pace) = &job.pace {
         if let Some(rate) = pace.ios_per_s {
             parts.push(format!("due {} times a second for each worker", crate::text::figure(rate)));

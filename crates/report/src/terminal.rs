@@ -10,6 +10,7 @@
 //! the caller's decision.
 
 use crate::summary::{Row, Scale, summary};
+use crate::syscalls::syscalls;
 use crate::text::{clean, figure, width_of, wrap};
 use crate::words::{
     check_sentence, failed_ios, footnotes, levels, machine_lines, manners, not_seen, notes, outcome_sentence,
@@ -35,6 +36,7 @@ pub fn terminal(record: &RunRecord, style: &Style) -> String {
     page.table(record);
     page.reasons(record);
     page.steady_states(record);
+    page.syscalls(record);
     page.not_seen(record);
     page.errors(record);
     page.jobs(record);
@@ -303,6 +305,20 @@ impl Page {
         }
         for sentence in sentences {
             self.item(&sentence);
+        }
+    }
+
+    /// The system calls of each job, where they were recorded.
+    fn syscalls(&mut self, record: &RunRecord) {
+        let items = syscalls(record);
+        if !items.is_empty() {
+            self.heading("System calls");
+        }
+        for (item, sub_items) in items {
+            self.item(&item);
+            for sub_item in sub_items {
+                self.sub_item(&sub_item);
+            }
         }
     }
 

@@ -5,7 +5,6 @@
 
 use crate::plot;
 use crate::text::clean;
-use minijinja::{AutoEscape, Environment};
 use serde::Serialize;
 
 /// A page of trends.
@@ -85,12 +84,7 @@ pub fn trend_html(page: &TrendPage) -> String {
         })
         .collect();
     let page = minijinja::context! { title => clean(&page.title), sentences => cleaned(&page.sentences), loads };
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment
-        .template_from_named_str("trend.html", TEMPLATE)
-        .and_then(|template| template.render(minijinja::context! { page, style => crate::html::style() }))
-        .unwrap_or_else(|e| unreachable!("the page's template is sound: {e:#}"))
+    crate::html::render("trend.html", TEMPLATE, &minijinja::context! { page, style => crate::html::style() })
 }
 
 fn cleaned(texts: &[String]) -> Vec<String> {

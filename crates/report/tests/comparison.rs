@@ -33,6 +33,7 @@ fn side(name: &str, ns: u64) -> Side {
         ],
         latency,
         percentiles: Vec::new(),
+        syscalls: None,
         slices: (0..8).map(slice).collect(),
     }
 }

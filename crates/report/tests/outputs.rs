@@ -3,7 +3,7 @@
 mod fixture;
 
 use std::path::PathBuf;
-use trueio_model::{CheckOutcome, Histogram, Outcome, RunRecord, Verdict};
+use trueio_model::{CheckOutcome, EngineKind, Histogram, Outcome, RECORD_VERSION, RunRecord, Verdict};
 use trueio_report::{ReadError, Style, json, parse, summary, terminal};
 
 fn plain(width: usize) -> Style {
@@ -171,7 +171,7 @@ fn json_read_back_is_the_same_record() {
 #[test]
 fn json_begins_with_its_format_and_keeps_a_series_row_on_one_line() {
     let text = json(&fixture::baseline(2));
-    assert!(text.starts_with("{\n  \"format\": \"trueio-record\",\n  \"version\": 1,\n"));
+    assert!(text.starts_with("{\n  \"format\": \"trueio-record\",\n  \"version\": 2,\n"));
     let rows = text.lines().filter(|l| l.trim_start().starts_with("{\"end_ns\":")).count();
     assert_eq!(rows, 7 * 20, "a row a line");
 }
@@ -180,7 +180,12 @@ fn json_begins_with_its_format_and_keeps_a_series_row_on_one_line() {
 fn a_kept_record_of_version_1_can_be_read() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../store/tests/records/v1.json");
     let record = parse(&std::fs::read_to_string(path).unwrap()).unwrap();
-    assert_eq!((record.version, record.phases.len()), (1, 7));
+    // Read, it speaks today's words: what was called `sync` then is `psync`.
+    assert_eq!((record.version, record.phases.len()), (RECORD_VERSION, 7));
+    let log = record.plan.jobs.iter().find(|job| job.name.starts_with("append")).unwrap();
+    let said = log.values.iter().find(|value| value.name == "ioengine").unwrap();
+    assert_eq!((log.engine, said.value.as_str()), (EngineKind::Psync, "psync"));
+    assert!(record.plan.jobs.iter().all(|job| job.engine != EngineKind::Sync));
     let row = summary(&record).into_iter().find(|r| r.label == "randread 4k q32").unwrap();
     assert_eq!(row.io_count, 742_000);
     assert_eq!(row.quantiles[0].unwrap().count, 742_000);
@@ -196,19 +201,19 @@ fn what_is_not_a_record_is_named_for_what_it_is() {
     assert!(matches!(error("7"), ReadError::NotARecord { .. }));
     assert!(error("{\"fio version\": \"fio-3.42\"}").to_string().contains("`format` is absent"));
     assert!(error("{\"format\": \"other\", \"version\": 1}").to_string().contains("\"other\""));
-    let newer = error(&text.replacen("\"version\": 1", "\"version\": 2, \"brand_new\": []", 1));
+    let newer = error(&text.replacen("\"version\": 2", "\"version\": 3, \"brand_new\": []", 1));
     assert_eq!(
         newer.to_string(),
-        "this record has version 2; this program reads up to version 1 (a newer trueio reads it)"
+        "this record has version 3; this program reads up to version 2 (a newer trueio reads it)"
     );
     for version in ["0", "-1", "\"1\"", "1.5", "null"] {
-        let error = error(&text.replacen("\"version\": 1", &format!("\"version\": {version}"), 1));
+        let error = error(&text.replacen("\"version\": 2", &format!("\"version\": {version}"), 1));
         assert!(matches!(error, ReadError::NoVersion { .. }), "{version}: {error}");
     }
     let damaged = error(&text.replacen("\"started_unix_s\"", "\"started\"", 1));
-    assert!(matches!(damaged, ReadError::Damaged { version: 1, .. }));
+    assert!(matches!(damaged, ReadError::Damaged { version: 2, .. }));
     assert!(std::error::Error::source(&damaged).unwrap().to_string().contains("started_unix_s"));
-    let with_unknown_field = text.replacen("\"version\": 1,", "\"version\": 1, \"added_later\": {\"a\": [1]},", 1);
+    let with_unknown_field = text.replacen("\"version\": 2,", "\"version\": 2, \"added_later\": {\"a\": [1]},", 1);
     assert!(parse(&with_unknown_field).is_ok());
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use trueio_direct::{AlignedBuffer, DirectFile, Granted, OpenOptions, Policy};
 use trueio_engine::{RandomFill, TargetFile};
-use trueio_model::{DirectPolicy, FilePlan, JobPlan, OpKind, OpMix, Prepare, SyncMode};
+use trueio_model::{DirectPolicy, FilePlan, JobPlan, Prepare, SyncMode};
 
 /// Bytes written at once when a file is filled.
 const FILL_BYTES: usize = 4 << 20;
@@ -55,6 +55,15 @@ pub enum FileError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// Reading it into the page cache failed.
+    #[error("`{path}` cannot be read into the page cache, as `pre_read` asks")]
+    PreRead {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// Opening it for a job failed.
     #[error("job `{job}` cannot open `{path}`")]
     Open {
@@ -75,13 +84,12 @@ pub enum FileError {
         #[source]
         source: io::Error,
     },
+    /// A log cannot be made.
+    #[error(transparent)]
+    Log(#[from] crate::logs::LogError),
     /// The run was asked to stop meanwhile.
     #[error("stopped while files were being prepared")]
     Stopped,
-}
-
-fn job_writes(job: &JobPlan) -> bool {
-    !matches!(job.pattern.mix, OpMix::Only(OpKind::Read))
 }
 
 /// The files of a run that are ready, by path.
@@ -116,7 +124,7 @@ impl Prepared {
 
     /// Claims the block devices that a job writes, so that nobody mounts them meanwhile.
     pub(crate) fn claim(&mut self, job: &JobPlan) -> Result<(), FileError> {
-        for file in job.files.iter().filter(|file| job_writes(job) && file.prepare != Prepare::Nothing) {
+        for file in job.files.iter().filter(|file| job.modifies_files() && file.prepare != Prepare::Nothing) {
             let is_block_device = std::fs::metadata(&file.path).is_ok_and(|m| m.file_type().is_block_device());
             if !is_block_device || self.claims.contains_key(&file.path) {
                 continue;
@@ -146,7 +154,7 @@ impl Prepared {
         }
         let anonymous = match file.prepare {
             Prepare::UseExisting | Prepare::Nothing => None,
-            Prepare::CreateFilled | Prepare::CreateAllocated | Prepare::CreateEmpty => {
+            Prepare::CreateFilled | Prepare::CreateAllocated | Prepare::CreateSparse | Prepare::CreateEmpty => {
                 let created = create(file, end_bytes, seed, stop, observer)?;
                 file.remove_after.then_some(created)
             }
@@ -157,7 +165,7 @@ impl Prepared {
 
     /// Flushes what was written to a job's files.
     pub(crate) fn flush(&self, job: &JobPlan) -> Result<(), FileError> {
-        if !job_writes(job) {
+        if !job.modifies_files() {
             return Ok(());
         }
         for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
@@ -193,7 +201,7 @@ impl Prepared {
 
     fn open_one(&self, job: &JobPlan, file: &FilePlan) -> Result<DirectFile, FileError> {
         let path = self.door(&file.path);
-        let writes = job_writes(job);
+        let writes = job.modifies_files();
         let policy = match job.direct {
             DirectPolicy::Require => Policy::Require,
             DirectPolicy::Prefer => Policy::Prefer,
@@ -234,6 +242,10 @@ fn create(
         Prepare::CreateFilled => fill(&created, file, end_bytes, seed, stop, observer),
         Prepare::CreateAllocated => trueio_direct::preallocate(created.file(), 0, end_bytes)
             .map_err(|source| fill_error(file, "allocating space", 0, end_bytes, source)),
+        Prepare::CreateSparse => created
+            .file()
+            .set_len(end_bytes)
+            .map_err(|source| fill_error(file, "giving it its length", 0, end_bytes, source)),
         _ => Ok(()),
     };
     match result {

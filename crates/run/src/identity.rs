@@ -9,10 +9,10 @@ pub(crate) fn random_id() -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Seconds since 1970-01-01 UTC, and the same as `2026-11-20T20:28:32Z`.
+/// Milliseconds since 1970-01-01 UTC, and the same as `2026-11-20T20:28:32Z`.
 pub(crate) fn now() -> (u64, String) {
-    let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    (seconds, trueio_model::format_utc(seconds))
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    (since.as_millis() as u64, trueio_model::format_utc(since.as_secs()))
 }
 
 #[cfg(test)]

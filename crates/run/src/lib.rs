@@ -14,17 +14,21 @@
 mod files;
 mod identity;
 mod interrupt;
+mod logs;
 mod merge;
 mod phase;
 mod settle;
+mod strace;
 
 pub use files::FileError;
 pub use interrupt::{signal_received, watch_signals};
+pub use logs::LogError;
+pub use strace::why_no_strace;
 
 use files::Prepared;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use trueio_device::System;
 use trueio_engine::{AnyClock, choose_clock, measure_ruler};
 use trueio_model::{
@@ -69,6 +73,14 @@ pub trait Observer {
     fn progress(&mut self, tick: &Tick) {
         let _ = tick;
     }
+    /// How often results so far are wanted while a phase runs; `None`: never.
+    fn status_every(&self) -> Option<Duration> {
+        None
+    }
+    /// The run so far: the phases that are over, and the one that runs, not judged, up to now.
+    fn status(&mut self, so_far: &RunRecord) {
+        let _ = so_far;
+    }
     /// The phase is over and judged.
     fn phase_ends(&mut self, phase: &PhaseRecord) {
         let _ = phase;
@@ -92,16 +104,22 @@ pub struct Tick {
     pub left_ns: Option<u64>,
 }
 
-/// CPU time of the process with all its threads, io-wq and SQPOLL included.
+/// CPU time of the process with all its threads, io-wq and SQPOLL included, and of programs that it started and
+/// that have ended.
 pub(crate) fn process_cpu() -> CpuTime {
-    // SAFETY: the kernel fills the structure that is handed to it.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
-    CpuTime { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
+    let mut sum = CpuTime::default();
+    for who in [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN] {
+        // SAFETY: the kernel fills the structure that is handed to it.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(who, &mut usage);
+            usage
+        };
+        let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
+        sum.user_ns += ns(usage.ru_utime);
+        sum.system_ns += ns(usage.ru_stime);
+    }
+    sum
 }
 
 /// Runs a plan. Never fails: what went wrong stands in the record's outcome.
@@ -132,7 +150,7 @@ impl<'a> Session<'a> {
     /// Measures the tool itself and looks at the machine; touches no target yet.
     pub fn new(request: Request, stop: &'a AtomicBool) -> Self {
         let began = Instant::now();
-        let (started_unix_s, started_at) = identity::now();
+        let (started_unix_ms, started_at) = identity::now();
         let clock = choose_clock();
         let ruler = measure_ruler(clock);
         let system = System::live();
@@ -141,7 +159,8 @@ impl<'a> Session<'a> {
             format: RECORD_FORMAT.to_owned(),
             version: RECORD_VERSION,
             id: identity::random_id(),
-            started_unix_s,
+            started_unix_s: started_unix_ms / 1000,
+            started_unix_ms,
             started_at,
             kind: request.kind,
             command: request.command,
@@ -165,6 +184,12 @@ impl<'a> Session<'a> {
     /// The record so far: what was asked, planned and seen of the targets, and the phases that were kept.
     pub fn record(&self) -> &RunRecord {
         &self.record
+    }
+
+    /// From now on the contradictions of these checks only make a phase suspect, instead of those that the plan named:
+    /// for phases whose point is what the checks object to.
+    pub fn accept(&mut self, checks: &[String]) {
+        self.record.plan.accepted_checks = checks.to_vec();
     }
 
     /// How many phases the plan has.
@@ -224,7 +249,11 @@ impl<'a> Session<'a> {
     pub fn warm_up(&mut self, index: usize, change: impl Fn(&mut JobPlan)) -> Result<(), Outcome> {
         struct Silent;
         impl Observer for Silent {}
-        match self.phase(index, change, false, &mut Silent)?.outcome {
+        let unwatched = |job: &mut JobPlan| {
+            change(job);
+            (job.trace_syscalls, job.strace) = (false, false);
+        };
+        match self.phase(index, unwatched, false, &mut Silent)?.outcome {
             Outcome::Complete => Ok(()),
             outcome => Err(outcome),
         }

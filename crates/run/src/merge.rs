@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 use trueio_engine::WorkerReport;
-use trueio_model::{CpuTime, Histogram, IoFailure, JobPlan, JobRecord, OpRecord, Percentile, SeriesRow};
+use trueio_model::{
+    CpuTime, Grouping, Histogram, IoFailure, JobPlan, JobRecord, OpRecord, Percentile, SeriesRow, ThreadUsage,
+};
 
 /// Failures and verify failures kept for a job.
 const KEPT: usize = 16;
@@ -27,6 +29,23 @@ pub(crate) fn merge(
     notes: Vec<String>,
 ) -> (JobRecord, CpuTime, Option<String>, bool) {
     let workers = reports.len();
+    let each = if plan.output.grouping == Grouping::Worker && workers > 1 {
+        reports.iter().map(|report| merge_all(plan, vec![report.clone()], Vec::new()).0).collect()
+    } else {
+        Vec::new()
+    };
+    let (mut record, cpu, fatal, was_stopped) = merge_all(plan, reports, notes);
+    record.workers = each;
+    (record, cpu, fatal, was_stopped)
+}
+
+/// The same, without keeping any apart.
+fn merge_all(
+    plan: &JobPlan,
+    reports: Vec<WorkerReport>,
+    notes: Vec<String>,
+) -> (JobRecord, CpuTime, Option<String>, bool) {
+    let workers = reports.len();
     let mut record = JobRecord {
         name: plan.name.clone(),
         ops: Vec::new(),
@@ -39,9 +58,12 @@ pub(crate) fn merge(
         verify_failures: Vec::new(),
         verified_block_count: 0,
         verify_failure_count: 0,
+        source_wait_ns: plan.source.as_ref().map(|_| 0),
         engine_notes: notes,
+        threads: ThreadUsage::default(),
+        queue: None,
+        workers: Vec::new(),
     };
-    let mut cpu = CpuTime::default();
     let mut fatal = None;
     let mut was_stopped = false;
     let mut rows: BTreeMap<u64, SeriesRow> = BTreeMap::new();
@@ -53,8 +75,13 @@ pub(crate) fn merge(
         record.verify_failure_count += report.verify_failure_count;
         record.verify_failures.extend(report.verify_failures);
         record.verify_failures.truncate(KEPT);
-        cpu.user_ns += report.cpu.user_ns;
-        cpu.system_ns += report.cpu.system_ns;
+        record.threads.add(&report.threads);
+        if let Some(queue) = &report.queue {
+            record.queue.get_or_insert_default().add(queue);
+        }
+        if let Some(waited) = &mut record.source_wait_ns {
+            *waited += report.source_wait_ns;
+        }
         was_stopped |= report.was_stopped;
         for op in report.ops {
             add_op(&mut record.ops, op);
@@ -83,6 +110,7 @@ pub(crate) fn merge(
         let in_flight: u128 = record.ops.iter().map(|op| op.latency.total.sum_ns()).sum();
         record.achieved_depth = Some(in_flight as f64 / record.elapsed_ns as f64);
     }
+    let cpu = CpuTime { user_ns: record.threads.user_ns, system_ns: record.threads.system_ns };
     (record, cpu, fatal, was_stopped)
 }
 
@@ -119,6 +147,8 @@ fn add_row(rows: &mut BTreeMap<u64, SeriesRow>, row: SeriesRow) {
             known.write_count += row.write_count;
             known.write_bytes += row.write_bytes;
             known.other_count += row.other_count;
+            known.trim_count += row.trim_count;
+            known.trim_bytes += row.trim_bytes;
             known.latency_ns_p99 = known.latency_ns_p99.max(row.latency_ns_p99);
             known.latency_ns_max = known.latency_ns_max.max(row.latency_ns_max);
         })

@@ -1,22 +1,42 @@
 //! One phase: jobs that run at the same time, and the evidence about them.
 
 use crate::files::{FileError, Prepared};
+use crate::logs::Logs;
 use crate::merge::merge;
+use crate::strace::Strace;
 use crate::{Observer, Tick, process_cpu, stopped};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_device::System;
-use trueio_engine::{AnyClock, Progress, Start, TargetFile, WorkerContext, WorkerReport, run_worker};
-use trueio_evidence::{Observation, PhaseFacts, Watch, judge};
+use trueio_engine::{AnyClock, Progress, Snapshot, Start, TargetFile, WorkerContext, WorkerReport, run_worker};
+use trueio_evidence::{Observation, PhaseFacts, SyscallWatch, Watch, judge};
 use trueio_model::{
-    CpuTime, EngineKind, FilePlan, JobPlan, OpKind, OpMix, Outcome, PhaseRecord, Prepare, RunRecord, TargetFacts,
+    CpuTime, EngineKind, FilePlan, JobPlan, OpKind, OpMix, Outcome, PhaseRecord, Prepare, RunRecord, SyscallTrace,
+    TargetFacts,
 };
 
 /// How often progress is told.
 const TICK: Duration = Duration::from_millis(200);
 /// A worker's stack; it calls little and keeps its buffers elsewhere.
 const STACK_BYTES: usize = 256 << 10;
+
+/// How a phase comes to its end.
+struct Ending<'a> {
+    start: &'a Start,
+    /// The flag of a phase in which a job ends the others.
+    over: &'a AtomicBool,
+    /// The run's flag.
+    stop: &'a AtomicBool,
+}
+
+impl Ending<'_> {
+    /// As [`Start::wait_finished`]; a request to stop the run reaches a phase with a flag of its own, too.
+    fn wait(&self, workers: u32, limit: Duration) -> bool {
+        self.over.fetch_or(self.stop.load(Relaxed), Relaxed);
+        self.start.wait_finished(workers, limit)
+    }
+}
 
 /// What all phases of a run share.
 #[derive(Debug)]
@@ -35,6 +55,24 @@ pub(crate) struct Counted {
     elapsed: Duration,
     cpu: CpuTime,
     observation: Option<Observation>,
+    syscalls: Option<SyscallTrace>,
+    /// Why the phase was not measured in the way that was asked for.
+    fault: Option<String>,
+}
+
+/// Who looks at the measured part.
+#[derive(Debug, Default)]
+pub(crate) struct Witnesses<'a> {
+    /// Counters and requests.
+    pub(crate) watch: Option<&'a mut Watch>,
+    /// System calls.
+    pub(crate) syscalls: Option<SyscallWatch>,
+    /// strace, which is asked for to be measured.
+    pub(crate) has_strace: bool,
+    /// Where each I/O is written down.
+    pub(crate) logs: Option<&'a Logs>,
+    /// What a record of the run so far is made of, for whoever wants results meanwhile.
+    pub(crate) so_far: Option<(&'a RunRecord, &'a str)>,
 }
 
 impl Setting<'_> {
@@ -59,6 +97,11 @@ impl Setting<'_> {
                 drop_cached_pages(job, files);
             }
         }
+        for job in jobs.iter().filter(|job| job.pre_read) {
+            for file in &job.files {
+                self.read_into_cache(file)?;
+            }
+        }
         let mut watch = self.has_evidence.then(|| {
             let mut watch = Watch::new(self.system, &record.targets, &self.doors(jobs));
             let reads = |job: &JobPlan| !matches!(job.pattern.mix, OpMix::Only(OpKind::Write | OpKind::Trim));
@@ -69,6 +112,9 @@ impl Setting<'_> {
             watch.baseline(Duration::from_nanos(if touches_disks { idle_baseline_ns } else { 0 }));
             watch
         });
+        // Log files are numbered by worker over the whole run.
+        let earlier = record.plan.jobs.iter().take_while(|job| job.phase != jobs[0].phase);
+        let logs = Logs::start(jobs, 1 + earlier.map(|job| job.workers).sum::<u32>())?;
         // Jobs of a phase all say the same; the plan made sure.
         let settled = match jobs.first().and_then(|job| job.steady_state) {
             Some(plan) => {
@@ -79,13 +125,21 @@ impl Setting<'_> {
             None => None,
         };
         let (steady_state, settled) = settled.unzip();
+        let witnesses = Witnesses {
+            watch: watch.as_mut(),
+            syscalls: jobs.iter().any(|job| job.trace_syscalls).then(SyscallWatch::new),
+            has_strace: jobs.iter().any(|job| job.strace),
+            logs: logs.as_ref(),
+            so_far: Some((record, &name)),
+        };
         let (reports, counted) = match settled {
-            None | Some(Outcome::Complete) => self.measure(jobs, &opened, watch.as_mut(), observer),
+            None | Some(Outcome::Complete) => self.measure(jobs, &opened, witnesses, observer),
             // What cannot be repeated cannot be measured.
             Some(_) => (jobs.iter().map(|_| Vec::new()).collect(), self.nothing_counted()),
         };
+        let log_fault = logs.and_then(|logs| logs.finish().err());
         let mut phase = PhaseRecord {
-            name,
+            name: name.clone(),
             begin_ns: counted.begin_ns,
             elapsed_ns: counted.elapsed.as_nanos() as u64,
             cpu: counted.cpu,
@@ -95,6 +149,7 @@ impl Setting<'_> {
             devices: Vec::new(),
             residency: Vec::new(),
             trace: None,
+            syscalls: counted.syscalls,
             verdict: trueio_model::Verdict::Supported,
             level: trueio_model::EvidenceLevel::E0,
             checks: Vec::new(),
@@ -108,13 +163,20 @@ impl Setting<'_> {
             job_record.failures.iter_mut().for_each(|f| f.path = self.name_of(jobs, &f.path));
             phase.worker_cpu.user_ns += cpu.user_ns;
             phase.worker_cpu.system_ns += cpu.system_ns;
-            if was_stopped && phase.outcome == Outcome::Complete {
+            if was_stopped && self.stop.load(Relaxed) && phase.outcome == Outcome::Complete {
                 phase.outcome = stopped();
             }
             if let Some(reason) = fatal.or_else(|| io_failure(&job_record)) {
                 phase.outcome = Outcome::Failed { reason: format!("job `{}`: {reason}", job.name) };
             }
             phase.jobs.push(job_record);
+        }
+        if let (Some(error), Outcome::Complete) = (log_fault, &phase.outcome) {
+            let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
+            phase.outcome = Outcome::Failed { reason: format!("{error}{source}") };
+        }
+        if let Some(reason) = counted.fault {
+            phase.outcome = Outcome::Failed { reason };
         }
         let mut observation = counted.observation.unwrap_or_default();
         for (path, _, _) in &mut observation.residency {
@@ -156,10 +218,40 @@ impl Setting<'_> {
         Ok(phase)
     }
 
+    /// Reads a file's region through the page cache, so that it is there.
+    fn read_into_cache(&self, plan: &FilePlan) -> Result<(), FileError> {
+        use std::os::unix::fs::FileExt;
+        if plan.prepare == Prepare::Nothing {
+            return Ok(());
+        }
+        let failed = |source| FileError::PreRead { path: plan.path.clone(), source };
+        let file = std::fs::File::open(self.prepared.door(&plan.path)).map_err(failed)?;
+        let mut buffer = vec![0; 1 << 20];
+        let end = plan.offset_bytes + plan.size_bytes;
+        let mut at = plan.offset_bytes;
+        while at < end && !self.stop.load(Relaxed) {
+            let wanted = buffer.len().min((end - at) as usize);
+            match file.read_at(&mut buffer[..wanted], at) {
+                Ok(0) => break,
+                Ok(read) => at += read as u64,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(())
+    }
+
     /// For a phase that was not measured.
     fn nothing_counted(&self) -> Counted {
         let begin_ns = self.began.elapsed().as_nanos() as u64;
-        Counted { begin_ns, elapsed: Duration::ZERO, cpu: CpuTime::default(), observation: None }
+        Counted {
+            begin_ns,
+            elapsed: Duration::ZERO,
+            cpu: CpuTime::default(),
+            observation: None,
+            syscalls: None,
+            fault: None,
+        }
     }
 
     /// The phase's files with the paths through which they can be opened.
@@ -189,13 +281,24 @@ impl Setting<'_> {
         &self,
         jobs: &[JobPlan],
         opened: &[(Vec<TargetFile>, Vec<String>)],
-        mut watch: Option<&mut Watch>,
+        witnesses: Witnesses<'_>,
         observer: &mut dyn Observer,
     ) -> (Vec<Vec<WorkerReport>>, Counted) {
+        let Witnesses { mut watch, mut syscalls, has_strace, logs, so_far } = witnesses;
         let start = Start::holding_end();
+        // A job that ends others must not be taken for a signal.
+        let over = AtomicBool::new(false);
+        let has_end = jobs.iter().any(|job| job.scheduling.ends_others);
+        let stop = if has_end { &over } else { self.stop };
         let sample_window = watch.as_ref().and_then(|watch| watch.sample_window());
         let workers: u32 = jobs.iter().map(|job| job.workers).sum();
         let progress: Vec<Progress> = (0..workers).map(|_| Progress::default()).collect();
+        // Only where somebody wants results meanwhile.
+        let status = observer.status_every().zip(so_far);
+        let snapshots: Vec<Snapshot> =
+            (0..if status.is_some() { workers } else { 0 }).map(|_| Snapshot::default()).collect();
+        // The workers' threads by their numbers, 0 for one that could not be made.
+        let numbers: Vec<AtomicI32> = (0..workers).map(|_| AtomicI32::new(0)).collect();
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
             let mut next = 0;
@@ -206,18 +309,22 @@ impl Setting<'_> {
                         plan: job,
                         worker,
                         files,
-                        stop: self.stop,
+                        stop,
                         start: &start,
                         progress: &progress[next],
                         clock: self.clock,
                         // Page faults of a mapping are not I/Os that could be looked for.
-                        sample_window: sample_window
-                            .as_deref()
-                            .filter(|_| job.engine.touches_files() && job.engine != EngineKind::Mmap),
+                        sample_window: sample_window.as_deref().filter(|_| {
+                            job.engine.touches_files() && job.engine != EngineKind::Mmap && job.command.is_none()
+                        }),
+                        log: logs.filter(|_| !job.output.logs.is_empty()).map(|logs| logs.door(next as u32)),
+                        snapshot: snapshots.get(next),
                     };
+                    let number = &numbers[next];
                     next += 1;
                     let start = &start;
                     let body = move || {
+                        number.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
                         let result = catch_unwind(AssertUnwindSafe(|| run_worker(&context)));
                         if result.is_err() {
                             start.abandon();
@@ -235,22 +342,51 @@ impl Setting<'_> {
                 threads.push(of_job);
             }
             start.wait_for(workers);
+            if let Some(logs) = logs {
+                logs.begin();
+            }
             let delay = |job: &JobPlan| job.limits.ramp_ns + job.limits.start_delay_ns;
             let head = Duration::from_nanos(jobs.iter().map(delay).min().unwrap_or(0));
             if head > Duration::ZERO {
                 start.open();
                 // A finished or stopped phase ends the wait early.
-                start.wait_finished(workers, head);
+                let end = Instant::now() + head;
+                let left = || end.saturating_duration_since(Instant::now());
+                let ending = Ending { start: &start, over: &over, stop: self.stop };
+                while !ending.wait(workers, left().min(TICK)) && left() > Duration::ZERO {}
             }
+            let mut fault = None;
+            let strace = if has_strace {
+                let attached = Strace::attach(&numbers_of(&numbers));
+                attached.map_err(|reason| fault = Some(format!("strace could not follow this process: {reason}"))).ok()
+            } else {
+                None
+            };
             if let Some(watch) = &mut watch {
                 watch.before();
+            }
+            if let Some(syscalls) = &mut syscalls {
+                // Asked for by job: of the others nothing is recorded.
+                let mut rest = &numbers[..];
+                let of_job = jobs.iter().filter_map(|job| {
+                    let (own, after) = rest.split_at(job.workers as usize);
+                    rest = after;
+                    let is_alone = jobs.iter().filter(|other| other.engine == job.engine).count() == 1;
+                    let own = numbers_of(own);
+                    let helpers = if is_alone { helpers_of(job.engine, &own, &numbers) } else { Vec::new() };
+                    job.trace_syscalls.then(|| (job.name.clone(), [own, helpers].concat()))
+                });
+                syscalls.begin(&of_job.collect::<Vec<_>>());
             }
             let begin_ns = self.began.elapsed().as_nanos() as u64;
             let mark = self.clock.mark();
             let begin = Instant::now();
             let cpu_before = process_cpu();
             start.open();
-            self.follow(jobs, workers, &start, &progress, begin, observer);
+            let status =
+                status.map(|(every, (record, name))| Status { every, record, name, begin_ns, snapshots: &snapshots });
+            let ending = Ending { start: &start, over: &over, stop: self.stop };
+            self.follow(jobs, &ending, &progress, begin, status.as_ref(), observer);
             let cpu_after = process_cpu();
             let elapsed = begin.elapsed();
             let mut observation = watch.as_mut().map(|watch| watch.after());
@@ -258,13 +394,17 @@ impl Setting<'_> {
                 let marks = mark.zip(self.clock.mark());
                 observation.clock_drift = marks.and_then(|(from, to)| self.clock.drift(from, to));
             }
+            let syscalls = syscalls.map(|syscalls| syscalls.end(elapsed));
+            if let Some(strace) = strace {
+                strace.detach();
+            }
             start.release();
             let reports = threads.into_iter().map(|of_job| of_job.into_iter().map(collect_report).collect()).collect();
             let cpu = CpuTime {
                 user_ns: cpu_after.user_ns - cpu_before.user_ns,
                 system_ns: cpu_after.system_ns - cpu_before.system_ns,
             };
-            (reports, Counted { begin_ns, elapsed, cpu, observation })
+            (reports, Counted { begin_ns, elapsed, cpu, observation, syscalls, fault })
         })
     }
 
@@ -272,19 +412,21 @@ impl Setting<'_> {
     fn follow(
         &self,
         jobs: &[JobPlan],
-        workers: u32,
-        start: &Start,
+        ending: &Ending<'_>,
         progress: &[Progress],
         begin: Instant,
+        status: Option<&Status<'_>>,
         observer: &mut dyn Observer,
     ) {
+        let workers = jobs.iter().map(|job| job.workers).sum();
+        let mut status_due = status.map(|status| begin + status.every);
         let runtime = jobs.iter().filter_map(|job| job.limits.runtime_ns).max();
         let all_bytes: u64 = jobs
             .iter()
             .map(|job| job.limits.io_bytes.saturating_mul(job.limits.loops).saturating_mul(u64::from(job.workers)))
             .fold(0, u64::saturating_add);
         let mut last = (begin, 0, 0);
-        while !start.wait_finished(workers, TICK) {
+        while !ending.wait(workers, TICK) {
             let sum = |of: fn(&Progress) -> u64| progress.iter().map(of).sum::<u64>();
             let most = |of: fn(&Progress) -> u64| progress.iter().map(of).max().unwrap_or(0);
             let now = Instant::now();
@@ -306,7 +448,86 @@ impl Setting<'_> {
                 left_ns,
             });
             last = (now, ios, bytes);
+            if let (Some(status), Some(due)) = (status, &mut status_due)
+                && now >= *due
+            {
+                observer.status(&status.so_far(jobs, elapsed_ns));
+                while *due <= now {
+                    *due += status.every.max(TICK);
+                }
+            }
         }
+    }
+}
+
+/// Threads that an engine has beside its workers `own`: they are called after it, or still after the worker that made
+/// them if they have not run yet. `all` are the workers of the phase. Whose they are cannot be told where several jobs
+/// of a phase use the engine.
+fn helpers_of(engine: EngineKind, own: &[i32], all: &[AtomicI32]) -> Vec<i32> {
+    if engine != EngineKind::Posixaio {
+        return Vec::new();
+    }
+    let name = |thread: i32| std::fs::read_to_string(format!("/proc/self/task/{thread}/comm")).unwrap_or_default();
+    let prefix = format!("{}-", engine.name());
+    let makers: Vec<String> = own.iter().map(|thread| name(*thread)).collect();
+    let workers = numbers_of(all);
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let numbers = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok());
+    let is_helper = |thread: &i32| {
+        let name = name(*thread);
+        !workers.contains(thread) && (name.starts_with(&prefix) || makers.contains(&name))
+    };
+    numbers.filter(is_helper).collect()
+}
+
+/// The threads that there are.
+fn numbers_of(numbers: &[AtomicI32]) -> Vec<i32> {
+    numbers.iter().map(|number| number.load(Relaxed)).filter(|number| *number > 0).collect()
+}
+
+/// What is needed to tell the results so far.
+struct Status<'a> {
+    every: Duration,
+    record: &'a RunRecord,
+    name: &'a str,
+    begin_ns: u64,
+    snapshots: &'a [Snapshot],
+}
+
+impl Status<'_> {
+    /// The run so far, with what the workers tell now. Workers answer at the end of their rows, ten times a
+    /// second; one that waits longer for an I/O is there as it was before.
+    fn so_far(&self, jobs: &[JobPlan], elapsed_ns: u64) -> RunRecord {
+        self.snapshots.iter().for_each(Snapshot::ask);
+        let until = Instant::now() + TICK;
+        let mut reports = self.snapshots.iter().map(|snapshot| {
+            let answer = snapshot.wait(until.saturating_duration_since(Instant::now()));
+            answer.unwrap_or_else(|| WorkerReport::failed(String::new()))
+        });
+        let mut phase = PhaseRecord {
+            name: self.name.to_owned(),
+            begin_ns: self.begin_ns,
+            elapsed_ns,
+            cpu: CpuTime::default(),
+            worker_cpu: CpuTime::default(),
+            steady_state: None,
+            jobs: Vec::new(),
+            devices: Vec::new(),
+            residency: Vec::new(),
+            trace: None,
+            syscalls: None,
+            verdict: trueio_model::Verdict::Suspect,
+            level: trueio_model::EvidenceLevel::E0,
+            checks: Vec::new(),
+            outcome: Outcome::Complete,
+        };
+        for job in jobs {
+            let of_job = reports.by_ref().take(job.workers as usize).collect();
+            phase.jobs.push(merge(job, of_job, Vec::new()).0);
+        }
+        let mut record = self.record.clone();
+        record.phases.push(phase);
+        record
     }
 }
 

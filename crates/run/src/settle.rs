@@ -10,7 +10,7 @@
 //! for it. A sequential job begins each round at its first byte again.
 
 use crate::merge::merge;
-use crate::phase::{Setting, io_failure};
+use crate::phase::{Setting, Witnesses, io_failure};
 use crate::{Observer, stopped};
 use std::sync::atomic::Ordering::Relaxed;
 use trueio_engine::TargetFile;
@@ -43,7 +43,7 @@ impl Setting<'_> {
         for number in 0..plan.rounds_max {
             observer.settling(number, plan.rounds_max, &state);
             let round_jobs: Vec<JobPlan> = jobs.iter().map(|job| round_of(job, plan.round_ns, number)).collect();
-            let (reports, _) = self.measure(&round_jobs, opened, None, observer);
+            let (reports, _) = self.measure(&round_jobs, opened, Witnesses::default(), observer);
             let mut records = Vec::new();
             for (job, reports) in round_jobs.iter().zip(reports) {
                 let (record, _, fatal, _) = merge(job, reports, Vec::new());

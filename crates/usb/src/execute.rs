@@ -50,9 +50,16 @@ pub enum Outcome {
     },
 }
 
-/// Does `plan`. `say` is told each step before it is taken.
-pub fn execute(system: &System, plan: Plan, hands: &mut dyn Hands, say: &mut dyn FnMut(&str)) -> Outcome {
-    let mut state = State::new(plan);
+/// Does `plan`. `earlier` is what is noted of this interface ([`crate::pending`]). `say` is told each step before it is
+/// taken.
+pub fn execute(
+    system: &System,
+    plan: Plan,
+    earlier: Option<State>,
+    hands: &mut dyn Hands,
+    say: &mut dyn FnMut(&str),
+) -> Outcome {
+    let mut state = State::new(plan, earlier);
     if let Err(reason) = prepare(&mut state, hands, say) {
         hands.release();
         return Outcome::NotStarted { reason };
@@ -312,7 +319,10 @@ fn roll_back(
     });
     match result {
         Ok(blocks) => {
-            clear(&plan, hands, say);
+            match &state.earlier {
+                Some(earlier) => save(earlier, hands, say),
+                None => clear(&plan, hands, say),
+            }
             Outcome::RolledBack { reason, blocks }
         }
         Err(_) if usb_disk(system, &plan.interface).is_none() => {

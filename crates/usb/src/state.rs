@@ -63,6 +63,10 @@ pub struct State {
     pub step: Step,
     /// What stands at both ends of each block device, as one number each.
     pub ends: Vec<u64>,
+    /// The switch that was noted of this interface before, if it was done: the way back from it is known again when
+    /// this one is undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Box<State>>,
 }
 
 /// Why a state could not be read.
@@ -89,8 +93,12 @@ pub enum StateError {
 }
 
 impl State {
-    pub(crate) fn new(plan: Plan) -> Self {
-        Self { version: VERSION, plan, step: Step::Quirks, ends: Vec::new() }
+    pub(crate) fn new(plan: Plan, earlier: Option<State>) -> Self {
+        let is_of_this =
+            |state: &State| state.step == Step::Done && state.plan.id == plan.id && state.plan.serial == plan.serial;
+        // One step back is enough: what was before that one, it said itself.
+        let earlier = earlier.filter(is_of_this).map(|state| Box::new(State { earlier: None, ..state }));
+        Self { version: VERSION, plan, step: Step::Quirks, ends: Vec::new(), earlier }
     }
 
     /// Writes it into `folder`, whole or not at all.

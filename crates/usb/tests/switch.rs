@@ -24,7 +24,8 @@ fn fake(machine: &str, interface: &str) -> Fake {
 fn switch(fake: &mut Fake, to: UsbTransport) -> Outcome {
     let plan = fake.plan(to).expect("a plan");
     let system = fake.system.clone();
-    execute(&system, plan, fake, &mut |_| {})
+    let earlier = fake.states().pop();
+    execute(&system, plan, earlier, fake, &mut |_| {})
 }
 
 #[track_caller]
@@ -237,6 +238,19 @@ fn a_disk_that_never_returns_is_given_back_to_its_old_driver() {
     );
     assert_eq!((transport(&fake), fake.quirks().as_str()), (Uas, ""));
     assert_eq!(fake.disk().expect("the disk").blocks.len(), 1);
+}
+
+/// Goal: the way back from a switch that was done is still known after a later one was undone.
+/// Method: to BOT; then to UAS, on which it is silent; then the kept note is looked at.
+#[test]
+fn a_switch_that_is_undone_does_not_forget_the_one_before() {
+    let mut fake = fake("dual", "2-1:1.0");
+    assert_switched(&switch(&mut fake, Bot), &["sda"]);
+    fake.trouble = Trouble { silent_on: vec!["uas"], ..Trouble::default() };
+    assert!(matches!(switch(&mut fake, Uas), Outcome::RolledBack { .. }));
+    assert_eq!(transport(&fake), Bot);
+    let [state] = &fake.states()[..] else { panic!("{:?}", fake.states()) };
+    assert_eq!((state.step, state.plan.from, state.plan.to), (Step::Done, Uas, Bot));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 mod bench;
 mod ci;
+mod fio_plot;
 mod gate;
 mod lab;
 mod layers;
@@ -29,6 +30,7 @@ cargo xtask lab [CASE]              virtual machines with real kernels and disks
                                     the cases whose name contains CASE
 cargo xtask node                    bindings/node: build, fetch what the tests need, test
 cargo xtask python                  bindings/python: build a wheel, install it, test
+cargo xtask fio-plot [--self PROGRAM]  fio-plot from PyPI draws what `trueio fio` writes
 cargo xtask sanitize                crates/direct under Miri and with AddressSanitizer (nightly compiler)
 cargo xtask layers                  the crate table of ARCHITECTURE.md against what the crates use
 cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by side
@@ -39,7 +41,11 @@ cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by s
     --self PROGRAM    measure this trueio instead of building one
     environment: FIO=PROGRAM names another fio
 cargo xtask bench evidence [OPTIONS]  a run with evidence and without, side by side (root)
-    --reps N, --seconds S, --self PROGRAM as above";
+    --reps N, --seconds S, --self PROGRAM as above
+cargo xtask bench fio-agreement [OPTIONS]  do `trueio fio` and the installed fio say the same of
+                                    the same jobs? (root); options as for `bench engine`
+cargo xtask bench syscall-trace [OPTIONS]  a run plain, with its system calls recorded, and under
+                                    strace, side by side (root); options as above";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -67,8 +73,12 @@ fn dispatch(args: &[&str]) -> Result<bool> {
             let is_sound = ci::print_alone(nightly::miri());
             Ok(ci::print_alone(nightly::address_sanitizer(&[])) && is_sound)
         }
+        ["fio-plot"] => Ok(ci::print_alone((fio_plot::run(&workspace::build_release()?), None))),
+        ["fio-plot", "--self", program] => Ok(ci::print_alone((fio_plot::run(&std::fs::canonicalize(program)?), None))),
         ["layers"] => layers::run(),
         ["bench", "engine", rest @ ..] => bench::run(rest),
+        ["bench", "fio-agreement", rest @ ..] => bench::agreement::run(rest),
+        ["bench", "syscall-trace", rest @ ..] => bench::syscalls::run(rest),
         ["bench", "evidence", rest @ ..] => bench::evidence::run(rest),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

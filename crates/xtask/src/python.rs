@@ -27,7 +27,7 @@ pub(crate) fn tests(required: &[&str]) -> (Outcome, Option<Counts>) {
 }
 
 /// The first Python that is new enough and has `venv` and `pip`.
-fn interpreter() -> Option<&'static str> {
+pub(crate) fn interpreter() -> Option<&'static str> {
     let script = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))";
     ["python3", "python3.14", "python3.13", "python3.12", "python3.11"].into_iter().find(|python| {
         let mut probe = command(python);

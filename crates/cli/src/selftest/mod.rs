@@ -40,7 +40,7 @@ const MIB: u64 = 1 << 20;
 const IDLE_NS: u64 = 100_000_000;
 
 /// A job of one I/O at a time, 4 KiB at random, for a short time.
-const SHORT: &[(&str, &str)] = &[("bs", "4k"), ("ioengine", "sync"), ("runtime", RUNTIME), ("time_based", "true")];
+const SHORT: &[(&str, &str)] = &[("bs", "4k"), ("ioengine", "psync"), ("runtime", RUNTIME), ("time_based", "true")];
 /// Where direct I/O goes, or seems to.
 const REQUIRE: (&str, &str) = ("direct", "require");
 const PREFER: (&str, &str) = ("direct", "prefer");
@@ -282,7 +282,7 @@ impl Theatre {
         let cached: &[(&str, &str)] = &[READS, BUFFERED, ("invalidate", "false")];
         let witnesses = ["block_layer_bytes", "process_read_bytes", "page_cache"];
         self.lie(CACHED, ("cached", at), &[SHORT, cached], Some(stage::warm), &witnesses)?;
-        let cold = [("bs", "64k"), ("ioengine", "sync"), ("rw", "read"), BUFFERED];
+        let cold = [("bs", "64k"), ("ioengine", "psync"), ("rw", "read"), BUFFERED];
         self.honest("buffered reads of a file that was not cached", ("cold", at), &[&cold], &witnesses[1..])?;
         let deep = [("ioengine", "io_uring"), ("iodepth", "32")];
         let row = |record: &RunRecord| {
@@ -337,7 +337,7 @@ impl Theatre {
             }
             Row::lie(FEW, format!("p99.9 {worst}"), said, &[&["percentiles"]])
         };
-        let fifty = [("bs", "4k"), ("ioengine", "sync"), ("number_ios", "50"), READS, REQUIRE];
+        let fifty = [("bs", "4k"), ("ioengine", "psync"), ("number_ios", "50"), READS, REQUIRE];
         self.job(false, FEW, ("few", at), &[&fifty], None, row)?;
         let name = "p99.9 of 100,000 I/Os (of the engine `null`, which needs no disk)";
         let row = |record: &RunRecord| {
@@ -468,7 +468,7 @@ impl Theatre {
 
 /// 200 writes, each of which is to survive a power cut.
 const DURABLE: &[(&str, &str)] =
-    &[("bs", "4k"), ("ioengine", "sync"), ("rw", "write"), BUFFERED, ("fdatasync", "1"), ("number_ios", "200")];
+    &[("bs", "4k"), ("ioengine", "psync"), ("rw", "write"), BUFFERED, ("fdatasync", "1"), ("number_ios", "200")];
 
 fn durable_text(record: &RunRecord) -> String {
     format!("{} durable writes a second, no error", units::format_count(stage::naive_iops(record)))

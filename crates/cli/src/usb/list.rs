@@ -22,6 +22,9 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let sentence = "as root: mounts in other mount namespaces, and with `trueio usb explain` the kernel's log";
         report.unseen.push(sentence.to_owned());
     }
+    if system.is_live() {
+        report.switches = super::switch::unfinished();
+    }
     if matches.get_flag("json") {
         output::print_all(&format!("{:#}\n", serde_json::json!(report)))?;
         return Ok(ExitCode::SUCCESS);
@@ -36,6 +39,9 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             text.push('\n');
         }
         table(&mut text, &report.disks, width);
+        for sentence in &report.switches {
+            wrap(&mut text, "switch     ", 11, sentence, width);
+        }
         for sentence in &report.looked {
             wrap(&mut text, "looked at  ", 11, sentence, width);
         }

@@ -7,12 +7,14 @@
 mod explain;
 mod list;
 mod other;
+mod studied;
 mod switch;
 
 use crate::failure::Failure;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
+pub(crate) use studied::Transports;
 use trueio_device::System;
 
 /// What `trueio usb` is for.

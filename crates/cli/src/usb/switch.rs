@@ -108,13 +108,13 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 /// A disk, what the kernel's rules make of it, and the plan or the refusal.
-struct Look {
-    disk: UsbDisk,
+pub(super) struct Look {
+    pub(super) disk: UsbDisk,
     decision: Decision,
-    plan: Result<Plan, Refusal>,
+    pub(super) plan: Result<Plan, Refusal>,
 }
 
-fn look(system: &System, name: &str, to: UsbTransport) -> Result<Look, Failure> {
+pub(super) fn look(system: &System, name: &str, to: UsbTransport) -> Result<Look, Failure> {
     let report: UsbReport = usb_report(system);
     let disk = find(system, &report, name)?.clone();
     let log = kernel_log(system).ok();
@@ -129,7 +129,7 @@ fn look(system: &System, name: &str, to: UsbTransport) -> Result<Look, Failure> 
     Ok(Look { disk, decision, plan })
 }
 
-fn refused(name: &str, refusal: &Refusal) -> Failure {
+pub(super) fn refused(name: &str, refusal: &Refusal) -> Failure {
     let mut text = format!("`{name}` is not switched");
     for reason in &refusal.reasons {
         let _ = write!(text, "\n  because: {}", trueio_report::clean(reason));
@@ -158,7 +158,7 @@ fn shown(plan: &Plan) -> String {
 }
 
 /// One switch at a time: two would put each other's quirk string back.
-fn alone() -> Result<File, Failure> {
+pub(super) fn alone() -> Result<File, Failure> {
     let open = || {
         std::fs::create_dir_all(STATES)?;
         let file = File::create(Path::new(STATES).join("lock"))?;
@@ -171,7 +171,32 @@ fn alone() -> Result<File, Failure> {
     })
 }
 
-fn say(sentence: &str) {
+/// Switches that are not at their end: what the next run will do about each. Needs no privileges.
+pub(super) fn unfinished() -> Vec<String> {
+    let states = match pending(Path::new(STATES)) {
+        Ok(states) => states,
+        Err(error) => return vec![crate::failure::line(&error)],
+    };
+    let is_at_work = File::open(Path::new(STATES).join("lock")).is_ok_and(|file| {
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared)
+            == Err(rustix::io::Errno::WOULDBLOCK)
+    });
+    let told = |state: State| {
+        let Plan { interface, from, to, .. } = &state.plan;
+        let step = state.step.words();
+        if is_at_work {
+            format!("{interface}: a switch from {from} to {to} is under way, at {step}")
+        } else {
+            format!(
+                "{interface}: a switch from {from} to {to} was interrupted at {step}; `trueio usb switch --restore` finishes \
+                 or undoes it, and so does the next `trueio usb switch`"
+            )
+        }
+    };
+    states.into_iter().filter(|state| state.step != Step::Done).map(told).collect()
+}
+
+pub(super) fn say(sentence: &str) {
     eprintln!("{}", trueio_report::clean(sentence));
 }
 
@@ -180,14 +205,15 @@ fn states() -> Result<Vec<State>, Failure> {
 }
 
 /// Finishes or undoes what an earlier run left; 1 if a disk is lost.
-fn finish_interrupted(system: &System) -> Result<u8, Failure> {
+pub(super) fn finish_interrupted(system: &System) -> Result<u8, Failure> {
     let mut worst = 0;
     for state in states()?.into_iter().filter(|state| state.step != Step::Done) {
         let interface = state.plan.interface.clone();
         let to = state.plan.to;
         let outcome = resume(system, state, &mut LiveHands::new(PathBuf::from(STATES)), &mut say);
         worst = worst.max(u8::from(matches!(outcome, Outcome::Lost { .. })));
-        tell(&interface, to, &outcome);
+        // To stderr: stdout belongs to what was asked for now, which may be a record.
+        say(&ended(&interface, to, &outcome));
     }
     Ok(worst)
 }
@@ -235,44 +261,53 @@ fn switch_to(system: &System, name: &str, to: UsbTransport, keeps: bool) -> Resu
     }
     let plan = look.plan.as_ref().map_err(|refusal| refused(name, refusal))?;
     eprint!("{}", shown(plan));
-    let before = states()?.into_iter().find(|state| state.plan.interface == plan.interface);
-    let outcome = execute(system, plan.clone(), &mut LiveHands::new(PathBuf::from(STATES)), &mut say);
+    let outcome = carry_out(system, plan, &mut say)?;
     let code = tell(&plan.interface, to, &outcome);
     if code == 0 {
-        // Back where it was before the first switch: there is nothing to put back any more.
-        if before.is_some_and(|state| state.plan.from == to && state.plan.serial == plan.serial) {
-            forget(&plan.interface);
-        }
         keep(system, &look, to, keeps)?;
     }
     Ok(code)
 }
 
+/// Does a plan; `say` is told each step before it is taken. What is noted of an earlier switch is forgotten once the disk
+/// is back where it was before that.
+pub(super) fn carry_out(system: &System, plan: &Plan, say: &mut dyn FnMut(&str)) -> Result<Outcome, Failure> {
+    let earlier = states()?.into_iter().find(|state| state.plan.interface == plan.interface);
+    let is_back = earlier.as_ref().is_some_and(|state| state.plan.from == plan.to && state.plan.serial == plan.serial);
+    let outcome = execute(system, plan.clone(), earlier, &mut LiveHands::new(PathBuf::from(STATES)), say);
+    if is_back && matches!(outcome, Outcome::Switched { .. }) {
+        forget(&plan.interface);
+    }
+    Ok(outcome)
+}
+
 /// Says how it ended: 0 on the transport that was asked for, else 1.
 fn tell(interface: &str, to: UsbTransport, outcome: &Outcome) -> u8 {
-    let (code, text) = match outcome {
-        Outcome::Switched { blocks } => (0, format!("{interface} is on {to}: {}", blocks.join(", "))),
-        Outcome::NotStarted { reason } => (1, format!("{interface} was not touched: {reason}")),
+    let text = format!("{}\n", trueio_report::clean(&ended(interface, to, outcome)));
+    if matches!(outcome, Outcome::Switched { .. }) {
+        drop(output::print_all(&text));
+        0
+    } else {
+        eprint!("{text}");
+        1
+    }
+}
+
+/// How it ended, in words.
+pub(super) fn ended(interface: &str, to: UsbTransport, outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Switched { blocks } => format!("{interface} is on {to}: {}", blocks.join(", ")),
+        Outcome::NotStarted { reason } => format!("{interface} was not touched: {reason}"),
         Outcome::RolledBack { reason, blocks } => {
             let names = if blocks.is_empty() { "without a driver".to_owned() } else { blocks.join(", ") };
-            (1, format!("{interface} is not on {to}: {reason}. It is where it was before: {names}"))
+            format!("{interface} is not on {to}: {reason}. It is where it was before: {names}")
         }
-        Outcome::Unplugged { reason } => (1, reason.clone()),
-        Outcome::Lost { reason, back } => (
-            1,
-            format!(
-                "{interface} is on no transport: {reason}; and it could not be put back: {back}. Unplug the disk and plug it \
-                 in again; `trueio usb switch --restore` tries once more"
-            ),
+        Outcome::Unplugged { reason } => reason.clone(),
+        Outcome::Lost { reason, back } => format!(
+            "{interface} is on no transport: {reason}; and it could not be put back: {back}. Unplug the disk and plug it in \
+             again; `trueio usb switch --restore` tries once more"
         ),
-    };
-    let text = format!("{}\n", trueio_report::clean(&text));
-    if code == 0 {
-        drop(output::print_all(&text))
-    } else {
-        eprint!("{text}")
     }
-    code
 }
 
 fn ids(disk: &UsbDisk) -> Result<(u16, u16), Failure> {

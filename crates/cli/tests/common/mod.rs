@@ -26,7 +26,7 @@ pub(crate) fn lacks(need: &str) -> bool {
     true
 }
 
-/// Whether this machine has `root`, `loop`, `tmpfs` or `strace`; otherwise why not.
+/// Whether this machine has `root`, `loop`, `tmpfs`, `tracing` (where there is root) or `strace`; otherwise why not.
 fn have(need: &str) -> Result<(), String> {
     if need == "strace" {
         return tool("strace", &["-o", "/dev/null", "true"]).map(drop);
@@ -38,6 +38,7 @@ fn have(need: &str) -> Result<(), String> {
     }
     match need {
         "root" => Ok(()),
+        "tracing" => trueio_evidence::why_no_syscall_trace().map_or(Ok(()), Err),
         "loop" if Path::new("/dev/loop-control").exists() => Ok(()),
         "loop" => Err("there are no loop devices".to_owned()),
         "tmpfs" => {
@@ -276,7 +277,9 @@ impl Loop {
     }
 
     pub(crate) fn make_ext4(&self) {
-        tool("mkfs.ext4", &["-q", "-F", &self.device]).expect("a filesystem");
+        // What is left for later, the kernel would write while a test measures.
+        let at_once = "lazy_itable_init=0,lazy_journal_init=0";
+        tool("mkfs.ext4", &["-q", "-F", "-E", at_once, &self.device]).expect("a filesystem");
     }
 }
 
@@ -337,7 +340,8 @@ impl Running {
         Self { child: Some(command.spawn().expect("the program starts")) }
     }
 
-    fn id(&self) -> libc::pid_t {
+    /// The process.
+    pub(crate) fn id(&self) -> libc::pid_t {
         self.child.as_ref().expect("it runs").id() as libc::pid_t
     }
 

@@ -56,7 +56,7 @@ pub fn usb_report(system: &System) -> UsbReport {
     if mounts(system).is_err() {
         unseen.push("what is mounted: /proc/self/mountinfo cannot be read".to_owned());
     }
-    UsbReport { disks, tree, looked, unseen }
+    UsbReport { disks, tree, looked, unseen, switches: Vec::new() }
 }
 
 /// A device that offers mass storage and shows no interface, with the reason: it is listed nowhere

@@ -64,6 +64,8 @@ pub struct IoUringEngine {
     files: Vec<TargetFile>,
     descriptors: Vec<RawFd>,
     has_fixed_files: bool,
+    /// What every entry of a transfer carries: that its file is registered, that it waits for those before it.
+    entry_flags: squeue::Flags,
     has_fixed_buffers: bool,
     has_sqpoll: bool,
     read_flags: i32,
@@ -201,7 +203,15 @@ impl IoUringEngine {
             Some(index) => (index, ENTER_REGISTERED_RING),
             None => (ring.as_raw_fd(), 0),
         };
+        let mut entry_flags = squeue::Flags::empty();
+        if has_fixed_files {
+            entry_flags |= squeue::Flags::FIXED_FILE;
+        }
+        if setup.uring.drain {
+            entry_flags |= squeue::Flags::IO_DRAIN;
+        }
         Ok(Self {
+            entry_flags,
             ring,
             files: setup.files.to_vec(),
             descriptors,
@@ -375,19 +385,19 @@ impl IoUringEngine {
     fn transfer<const READ: bool>(&self, request: &Request, buffer: *mut u8) -> squeue::Entry {
         let (length, offset) = (request.length, request.offset);
         let flags = if READ { self.read_flags } else { self.write_flags };
-        // A registered file is named by its index, and the entry carries a flag that says so.
-        let (fd, file_flag) = if self.has_fixed_files {
-            (types::Fd(i32::from(request.file)), squeue::Flags::FIXED_FILE)
+        // A registered file is named by its index, and the entry's flags say so.
+        let fd = types::Fd(if self.has_fixed_files {
+            i32::from(request.file)
         } else {
-            (types::Fd(self.descriptors[usize::from(request.file)]), squeue::Flags::empty())
-        };
+            self.descriptors[usize::from(request.file)]
+        });
         let entry = match (READ, self.has_fixed_buffers) {
             (true, true) => opcode::ReadFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build(),
             (true, false) => opcode::Read::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
             (false, true) => opcode::WriteFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build(),
             (false, false) => opcode::Write::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
         };
-        entry.flags(file_flag)
+        entry.flags(self.entry_flags)
     }
 
     /// Takes what is in the completion ring.
@@ -436,7 +446,13 @@ mod tests {
                 depth: 4,
                 buffers: (buffer.as_mut_ptr(), buffer.len()),
                 flags: WriteFlags::default(),
-                uring: UringOptions { registered_buffers: true, registered_files: true, sqpoll: false, iopoll: false },
+                uring: UringOptions {
+                    registered_buffers: true,
+                    registered_files: true,
+                    sqpoll: false,
+                    iopoll: false,
+                    drain: false,
+                },
                 writes: false,
             };
             let engine = IoUringEngine::new(&setup).unwrap();
@@ -451,7 +467,13 @@ mod tests {
             depth: ENTRIES_MAX + 1,
             buffers: (std::ptr::null_mut(), 0),
             flags: WriteFlags::default(),
-            uring: UringOptions { registered_buffers: false, registered_files: false, sqpoll: false, iopoll: false },
+            uring: UringOptions {
+                registered_buffers: false,
+                registered_files: false,
+                sqpoll: false,
+                iopoll: false,
+                drain: false,
+            },
             writes: false,
         };
         let error = IoUringEngine::new(&setup).unwrap_err();

@@ -2,11 +2,20 @@
 //!
 //! | engine      | calls                                   | holds a queue | page cache, direct, RWF flags |
 //! |-------------|-----------------------------------------|---------------|-------------------------------|
-//! | `sync`      | `pread`, `pwrite`                       | no            | as opened; no flags           |
+//! | `psync`     | `pread`, `pwrite`                       | no            | as opened; no flags           |
+//! | `sync`      | `lseek` if need be, `read`, `write`     | no            | as opened; no flags           |
+//! | `vsync`     | `lseek` if need be, `readv`, `writev`   | no            | as opened; no flags           |
+//! | `pvsync`    | `preadv`, `pwritev`                     | no            | as opened; no flags           |
 //! | `pvsync2`   | `preadv2`, `pwritev2`                   | no            | as opened; all flags          |
+//! | `splice`    | `splice`, `vmsplice` through a pipe     | no            | as opened; no flags           |
+//! | `posixaio`  | `pread`, `pwrite` on threads            | yes           | as opened; no flags           |
 //! | `libaio`    | `io_submit`, `io_getevents`             | yes           | only direct I/O is really asynchronous |
 //! | `io_uring`  | `io_uring_enter`                        | yes           | as opened; all flags          |
 //! | `mmap`      | copies to and from a mapping, `msync`   | no            | page cache only               |
+//! | `falloc`    | `fallocate`                             | no            | moves no data                 |
+//! | `ftruncate` | `ftruncate`                             | no            | moves no data                 |
+//! | `filecreate` and others | calls on names: [`names`]   | no            | moves no data                 |
+//! | `cpuio`     | none; keeps a processor busy            | no            | –                             |
 //! | `null`      | none                                    | yes           | –                             |
 //! | `simulated` | none; time is virtual                   | yes           | –                             |
 //!
@@ -16,22 +25,24 @@
 //! given to a kernel thread, which costs more and orders no better); the worker makes them when
 //! nothing else is in flight.
 
+mod blocking;
 mod bus_error;
 mod io_uring;
 mod libaio;
 mod mmap;
+mod names;
 mod null;
-mod pvsync2;
+mod posixaio;
 mod simulated;
-mod sync;
 
+pub use blocking::{BlockingEngine, Call, Falloc, Ftruncate, Psync, Pvsync, Pvsync2, Splice, Sync, Vsync};
 pub use io_uring::IoUringEngine;
 pub use libaio::LibaioEngine;
 pub use mmap::MmapEngine;
+pub use names::{Dircreate, Dirdelete, Dirstat, Filecreate, Filedelete, Filestat, NameCall, NamesEngine};
 pub use null::NullEngine;
-pub use pvsync2::Pvsync2Engine;
+pub use posixaio::PosixaioEngine;
 pub use simulated::SimulatedEngine;
-pub use sync::SyncEngine;
 
 use crate::request::Request;
 use std::fs::File;
@@ -134,6 +145,11 @@ pub trait Engine: Sized {
     /// number. Called with nothing in flight.
     fn sync_file(&mut self, file: u16, data_only: bool) -> i64;
 
+    /// Files that it opened once more and does its I/O on; none if it uses those of its setup.
+    fn opened_again(&self) -> &[TargetFile] {
+        &[]
+    }
+
     /// True if completions that `submit` already brought about may be there to be reaped without a
     /// system call: the moment `submit` returned is then also the moment they completed.
     fn has_ready(&mut self) -> bool {
@@ -163,13 +179,28 @@ pub fn availability() -> Vec<Availability> {
         .into_iter()
         .map(|engine| {
             let (works, reason) = match engine {
-                EngineKind::Sync => (true, "pread and pwrite are always there".to_owned()),
-                EngineKind::Pvsync2 => pvsync2::probe(),
+                EngineKind::Psync => (true, "pread and pwrite are always there".to_owned()),
+                EngineKind::Sync => (true, "lseek, read and write are always there".to_owned()),
+                EngineKind::Vsync => (true, "lseek, readv and writev are always there".to_owned()),
+                EngineKind::Pvsync => (true, "preadv and pwritev are always there".to_owned()),
+                EngineKind::Pvsync2 => blocking::probe_pvsync2(),
+                EngineKind::Posixaio => (true, "pread and pwrite on threads".to_owned()),
+                EngineKind::Splice => (true, "splice and vmsplice are always there".to_owned()),
+                EngineKind::Falloc => (true, "fallocate is there; the filesystem may lack it".to_owned()),
+                EngineKind::Ftruncate => (true, "ftruncate is always there".to_owned()),
                 EngineKind::Libaio => libaio::probe(),
                 EngineKind::IoUring => io_uring::probe(),
                 EngineKind::Mmap => (true, "mmap is always there".to_owned()),
+                EngineKind::Filecreate | EngineKind::Filestat | EngineKind::Filedelete => {
+                    (true, "files can be made wherever the user may".to_owned())
+                }
+                EngineKind::Dircreate | EngineKind::Dirstat | EngineKind::Dirdelete => {
+                    (true, "directories can be made wherever the user may".to_owned())
+                }
+                EngineKind::Cpuio => (true, "does no I/O; keeps a processor busy".to_owned()),
                 EngineKind::Null => (true, "does no I/O".to_owned()),
                 EngineKind::Simulated => (true, "does no I/O; its time is virtual".to_owned()),
+                EngineKind::Command => (true, "another program".to_owned()),
             };
             Availability { engine, works, reason }
         })

@@ -9,6 +9,7 @@
 
 mod distribution;
 mod permutation;
+mod steps;
 
 use crate::request::{REQUEST_BLOCK, Request};
 use distribution::{BlockSampler, below};
@@ -16,7 +17,8 @@ use permutation::Permutation;
 pub(crate) use permutation::mix64;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use trueio_model::{BlockSizes, Distribution, FileSelection, JobPlan, OpKind, OpMix, Order};
+use steps::{Region, Stepper};
+use trueio_model::{BlockSizes, Distribution, FileSelection, JobPlan, OpKind, OpMix, Order, Steps};
 
 /// The seed of one worker of a job.
 pub(crate) fn worker_seed(plan: &JobPlan, worker: u32) -> u64 {
@@ -36,12 +38,18 @@ pub struct Generator {
     unit: u64,
     /// `Some(size)`: the plain case, every I/O of this size on the only file, no sync calls.
     plain_size: Option<u32>,
+    /// What is asked for beyond the next block and one drawn anew.
+    steps: Option<Steps>,
+    /// The write that follows the trim of the same block.
+    second: Option<Request>,
     flush: Option<FlushEvery>,
     loop_bytes: u64,
     left_bytes: u64,
     left_loops: u64,
     left_ios: u64,
     is_endless: bool,
+    /// What comes after the last whole block of a body that is fetched, the next one last.
+    tail: Vec<Request>,
 }
 
 #[derive(Debug)]
@@ -61,13 +69,21 @@ enum Sizes {
         step: u64,
         count: u64,
     },
+    /// Any number of bytes from `min` to `max`.
+    Any {
+        min: u64,
+        max: u64,
+    },
     /// (cumulative weight, size); the last weight is the sum.
     Weighted(Vec<(u64, u64)>),
 }
 
 impl Sizes {
-    fn new(sizes: &BlockSizes) -> Self {
+    fn new(sizes: &BlockSizes, is_unaligned: bool) -> Self {
         match sizes {
+            BlockSizes::Range { min_bytes, max_bytes } if is_unaligned => {
+                Sizes::Any { min: *min_bytes, max: *max_bytes }
+            }
             BlockSizes::Fixed(bytes) => Sizes::Fixed(*bytes),
             BlockSizes::Range { min_bytes, max_bytes } => {
                 Sizes::Range { step: *min_bytes, count: max_bytes / min_bytes }
@@ -91,6 +107,7 @@ impl Sizes {
         match self {
             Sizes::Fixed(bytes) => *bytes,
             Sizes::Range { step, count } => step * (1 + below(rng, *count)),
+            Sizes::Any { min, max } => min + below(rng, max - min + 1),
             Sizes::Weighted(pairs) => {
                 let (sum, last) = pairs[pairs.len() - 1];
                 let at = below(rng, sum);
@@ -103,6 +120,7 @@ impl Sizes {
         match self {
             Sizes::Fixed(bytes) => *bytes as f64,
             Sizes::Range { step, count } => *step as f64 * (*count as f64 + 1.0) / 2.0,
+            Sizes::Any { min, max } => (*min as f64 + *max as f64) / 2.0,
             Sizes::Weighted(pairs) => {
                 let weights = pairs.iter().scan(0, |before, &(sum, bytes)| {
                     let weight = sum - std::mem::replace(before, sum);
@@ -117,6 +135,7 @@ impl Sizes {
         match self {
             Sizes::Fixed(bytes) => vec![*bytes],
             Sizes::Range { step, .. } => vec![*step],
+            Sizes::Any { min, .. } => vec![*min],
             Sizes::Weighted(pairs) => pairs.iter().map(|p| p.1).collect(),
         }
     }
@@ -128,9 +147,13 @@ struct FileCursor {
     offset: u64,
     /// Whole units of the region; a rest smaller than a unit is never touched.
     unit_count: u64,
+    /// The whole region, in bytes.
+    region_bytes: u64,
     seed: u64,
+    /// Passes begun; in a job with steps the bytes of this one.
     pass: u64,
     place: Place,
+    stepper: Stepper,
 }
 
 #[derive(Debug)]
@@ -168,14 +191,19 @@ impl Generator {
     pub fn new(plan: &JobPlan, worker: u32) -> Self {
         let seed = worker_seed(plan, worker);
         let pattern = &plan.pattern;
-        let sizes = [&pattern.read_sizes, &pattern.write_sizes, &pattern.trim_sizes].map(Sizes::new);
+        let sizes = [&pattern.read_sizes, &pattern.write_sizes, &pattern.trim_sizes];
+        let sizes = sizes.map(|sizes| Sizes::new(sizes, pattern.steps.is_unaligned));
+        let steps = Some(pattern.steps).filter(|steps| !steps.is_none());
         let used: Vec<usize> = match pattern.mix {
             OpMix::Only(op) => vec![op_index(op)],
             OpMix::ReadWrite { .. } => vec![0, 1],
         };
         assert!(plan.files.len() <= 1 << 16, "a request names its file in 16 bits");
         assert!(used.iter().all(|&i| sizes[i].each().iter().all(|&size| size > 0)), "the plan holds sizes above 0");
-        let unit = used.iter().flat_map(|&i| sizes[i].each()).fold(0, gcd);
+        let unit = match pattern.steps.align_bytes {
+            0 => used.iter().flat_map(|&i| sizes[i].each()).fold(0, gcd),
+            bytes => bytes,
+        };
         let fixed = match (&sizes[used[0]], &sizes[used[used.len() - 1]]) {
             (Sizes::Fixed(a), Sizes::Fixed(b)) if a == b => Some(*a),
             _ => None,
@@ -198,7 +226,16 @@ impl Generator {
                         left: unit_count * unit,
                     },
                 };
-                FileCursor { offset: file.offset_bytes, unit_count, seed, pass: 0, place }
+                let stepper = Stepper::default();
+                FileCursor {
+                    offset: file.offset_bytes,
+                    unit_count,
+                    region_bytes: file.size_bytes,
+                    seed,
+                    pass: 0,
+                    place,
+                    stepper,
+                }
             })
             .collect();
         let flush = match (plan.flush.fsync_every, plan.flush.fdatasync_every) {
@@ -206,7 +243,8 @@ impl Generator {
             (0, every) => Some(FlushEvery { every, data_only: true, writes: 0, file: 0 }),
             (every, _) => Some(FlushEvery { every, data_only: false, writes: 0, file: 0 }),
         };
-        let plain_size = fixed.filter(|_| files.len() == 1 && flush.is_none()).map(|size| size as u32);
+        let plain_size =
+            fixed.filter(|_| files.len() == 1 && flush.is_none() && steps.is_none()).map(|size| size as u32);
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             files,
@@ -216,12 +254,15 @@ impl Generator {
             sizes,
             unit,
             plain_size,
+            steps,
+            second: None,
             flush,
             loop_bytes: plan.limits.io_bytes,
             left_bytes: plan.limits.io_bytes,
             left_loops: plan.limits.loops,
             left_ios: plan.limits.io_count.unwrap_or(u64::MAX),
             is_endless: plan.limits.is_time_based,
+            tail: tail_of(plan),
         }
     }
 
@@ -243,6 +284,11 @@ impl Generator {
 
     /// Writes the next requests to `out`; returns how many. 0: the job has done all it should.
     pub fn refill(&mut self, out: &mut [Request; REQUEST_BLOCK]) -> usize {
+        let filled = self.refill_blocks(out);
+        if filled == 0 && !self.tail.is_empty() { self.refill_tail(out) } else { filled }
+    }
+
+    fn refill_blocks(&mut self, out: &mut [Request; REQUEST_BLOCK]) -> usize {
         match self.plain_size {
             Some(size) => self.refill_plain(size, out),
             None => {
@@ -255,6 +301,25 @@ impl Generator {
                 REQUEST_BLOCK
             }
         }
+    }
+
+    /// The tail, with the sync calls that are due in it.
+    #[cold]
+    fn refill_tail(&mut self, out: &mut [Request; REQUEST_BLOCK]) -> usize {
+        let mut filled = 0;
+        while let Some(request) = self.tail.pop() {
+            out[filled] = request;
+            filled += 1;
+            if let Some(flush) = &mut self.flush {
+                flush.writes += 1;
+                if flush.writes == flush.every {
+                    flush.writes = 0;
+                    out[filled] = Request { op: OpKind::Sync, data_only: flush.data_only, ..Request::NONE };
+                    filled += 1;
+                }
+            }
+        }
+        filled
     }
 
     /// How many more I/Os of `size` the limits allow, up to a block of requests.
@@ -338,6 +403,9 @@ impl Generator {
 
     /// The general case: any number of files, sizes, and sync calls in between.
     fn next_request(&mut self) -> Option<Request> {
+        if let Some(second) = self.second.take() {
+            return Some(second);
+        }
         if let Some(flush) = &mut self.flush
             && flush.writes == flush.every
         {
@@ -351,18 +419,27 @@ impl Generator {
         let sizes = &self.sizes[op_index(op)];
         let is_fixed = matches!(sizes, Sizes::Fixed(_));
         let wanted = sizes.draw(&mut self.rng);
-        if self.allowance(self.unit) == 0 {
+        // Beside steps the unit may be less than a block, and a part of a block is not issued.
+        let least = if self.steps.is_some() && is_fixed { wanted } else { self.unit };
+        if self.allowance(least) == 0 {
             return None;
         }
         // The last of mixed sizes is as large as the limit still allows.
-        let wanted = if self.is_endless { wanted } else { wanted.min(self.left_bytes / self.unit * self.unit) };
+        let wanted = match self.steps {
+            _ if self.is_endless => wanted,
+            Some(_) => wanted.min(self.left_bytes),
+            None => wanted.min(self.left_bytes / self.unit * self.unit),
+        };
         if self.selection == FileSelection::Random {
             self.file = below(&mut self.rng, self.files.len() as u64) as usize;
         }
         let unit = self.unit;
         let file_index = self.file;
         let file = &mut self.files[file_index];
-        let (offset, length, is_pass_over) = file.place_next(op, (wanted, is_fixed), unit, &mut self.rng);
+        let (offset, length, is_pass_over) = match &self.steps {
+            None => file.place_next(op, (wanted, is_fixed), unit, &mut self.rng),
+            Some(steps) => file.step_next(steps, op, wanted, unit, &mut self.rng),
+        };
         match self.selection {
             FileSelection::RoundRobin => self.file = (file_index + 1) % self.files.len(),
             FileSelection::Sequential if is_pass_over => self.file = (file_index + 1) % self.files.len(),
@@ -375,8 +452,31 @@ impl Generator {
             flush.writes += 1;
             flush.file = file_index as u16;
         }
-        Some(Request { offset, length: length as u32, file: file_index as u16, op, data_only: false })
+        let request = Request { offset, length: length as u32, file: file_index as u16, op, data_only: false };
+        if self.steps.is_some_and(|steps| steps.trims_first) {
+            self.second = Some(request);
+            return Some(Request { op: OpKind::Trim, ..request });
+        }
+        Some(request)
     }
+}
+
+/// What is left of a body behind its last whole block: what direct I/O can still take, and the rest; the
+/// next one last.
+fn tail_of(plan: &JobPlan) -> Vec<Request> {
+    let (Some(source), [file]) = (&plan.source, &plan.files[..]) else { return Vec::new() };
+    let block = plan.pattern.write_sizes.max_bytes();
+    let blocks_end = source.length_bytes / block * block;
+    let direct_end = source.direct_bytes.max(blocks_end);
+    let piece = |from: u64, to: u64| Request {
+        offset: file.offset_bytes + from,
+        length: (to - from) as u32,
+        file: 0,
+        op: OpKind::Write,
+        data_only: false,
+    };
+    let pieces = [piece(direct_end, source.length_bytes), piece(blocks_end, direct_end)];
+    pieces.into_iter().filter(|request| request.length > 0).collect()
 }
 
 #[inline(always)]
@@ -394,6 +494,30 @@ fn first_pass(unit_count: u64, seed: u64, is_fixed: bool) -> Place {
 }
 
 impl FileCursor {
+    /// Offset and length of the next I/O of a job with steps, and whether as much as the region holds was
+    /// transferred.
+    fn step_next(
+        &mut self,
+        steps: &Steps,
+        op: OpKind,
+        wanted: u64,
+        unit: u64,
+        rng: &mut Xoshiro256PlusPlus,
+    ) -> (u64, u64, bool) {
+        let region = Region { end: self.region_bytes, unit };
+        let (offset, length) = match &mut self.place {
+            Place::Sampled { sampler, .. } => self.stepper.next(steps, region, (op, wanted), Some(sampler), rng),
+            Place::Sequential { .. } => self.stepper.next(steps, region, (op, wanted), None, rng),
+            Place::Once { .. } | Place::Cover { .. } => unreachable!("the plan keeps no map beside steps"),
+        };
+        self.pass += length;
+        let is_over = self.pass >= region.end;
+        if is_over {
+            self.pass = 0;
+        }
+        (self.offset + offset, length, is_over)
+    }
+
     /// Begins the next pass, in another order.
     fn next_pass(&mut self) {
         self.pass += 1;

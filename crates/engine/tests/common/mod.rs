@@ -11,11 +11,14 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use trueio_engine::{AnyClock, Progress, Start, TargetFile, WorkerContext, WorkerReport, choose_clock, run_worker};
+use trueio_engine::{
+    AnyClock, LogDoor, LoggedIo, Progress, Snapshot, Start, TargetFile, WorkerContext, WorkerReport, choose_clock,
+    log_channel, run_worker,
+};
 use trueio_model::{
     Arrivals, BlockSizes, Content, ContentKind, DirectPolicy, Distribution, EngineKind, FilePlan, FileSelection, Flush,
-    Histogram, JobPlan, Limits, OpKind, OpMix, OpRecord, Order, Pace, Pattern, Prepare, Queue, SimulatedDevice,
-    SyncMode, Think, UringOptions, Verify, WriteFlags,
+    Histogram, JobPlan, Limits, OpKind, OpMix, OpRecord, Order, OutputPlan, Pace, Pattern, Prepare, Queue,
+    SimulatedDevice, SyncMode, Think, UringOptions, Verify, WriteFlags,
 };
 
 pub const KIB: u64 = 1 << 10;
@@ -49,6 +52,8 @@ pub struct Job {
     pub files: Vec<TargetFile>,
     pub stop: AtomicBool,
     pub worker: u32,
+    pub log: Option<LogDoor>,
+    pub snapshot: Option<Arc<Snapshot>>,
 }
 
 impl Job {
@@ -66,6 +71,7 @@ impl Job {
                 read_sizes: BlockSizes::Fixed(4 * KIB),
                 write_sizes: BlockSizes::Fixed(4 * KIB),
                 trim_sizes: BlockSizes::Fixed(4 * KIB),
+                steps: trueio_model::Steps::default(),
             },
             queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0 },
             steady_state: None,
@@ -86,22 +92,39 @@ impl Job {
             think: None,
             content: Content {
                 kind: ContentKind::Random,
+                pattern: Vec::new(),
                 compressible_percent: 0,
                 duplicate_percent: 0,
                 refill: false,
             },
+            source: None,
+            command: None,
+            cpu_load: None,
+            guard: trueio_model::Guard::default(),
             verify: None,
-            uring: UringOptions { registered_buffers: true, registered_files: true, sqpoll: false, iopoll: false },
+            uring: UringOptions {
+                registered_buffers: true,
+                registered_files: true,
+                sqpoll: false,
+                iopoll: false,
+                drain: false,
+            },
             simulated: None,
             cpus: Vec::new(),
             nice: None,
+            scheduling: Default::default(),
             invalidate: false,
+            pre_read: false,
             seed: 7,
             buffer_alignment_bytes: 4096,
+            buffer_offset_bytes: 0,
             continue_on_error: false,
+            output: OutputPlan::default(),
+            trace_syscalls: false,
+            strace: false,
             values: Vec::new(),
         };
-        Self { plan, files: Vec::new(), stop: AtomicBool::new(false), worker: 0 }
+        Self { plan, files: Vec::new(), stop: AtomicBool::new(false), worker: 0, log: None, snapshot: None }
     }
 
     /// A job on a modelled disk.
@@ -162,7 +185,7 @@ impl Job {
     }
 
     pub fn verify(mut self, checksum: trueio_model::Checksum) -> Self {
-        self.plan.verify = Some(Verify { checksum });
+        self.plan.verify = Some(Verify::new(checksum));
         self
     }
 
@@ -189,7 +212,7 @@ impl Job {
     }
 
     pub fn think(mut self, time_ns: u64, every: u64) -> Self {
-        self.plan.think = Some(Think { time_ns, every });
+        self.plan.think = Some(Think { time_ns, every, after_ns: 0, spin_ns: 0 });
         self
     }
 
@@ -203,6 +226,25 @@ impl Job {
         let start = Start::new();
         start.open();
         self.run_from(&start)
+    }
+
+    /// Runs the job and collects its log.
+    pub fn run_logged(mut self) -> (WorkerReport, Vec<LoggedIo>) {
+        let (door, chunks) = log_channel();
+        self.log = Some(door);
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(move || {
+                let mut ios = Vec::new();
+                for chunk in chunks {
+                    ios.extend_from_slice(&chunk.ios);
+                    chunk.give_back();
+                }
+                ios
+            });
+            let report = self.run();
+            self.log = None;
+            (report, reader.join().expect("the reader does not panic"))
+        })
     }
 
     /// Runs the job on a thread of its own, from a given start.
@@ -224,6 +266,8 @@ impl Job {
                     progress: &progress,
                     clock: clock(),
                     sample_window,
+                    log: self.log.clone(),
+                    snapshot: self.snapshot.as_deref(),
                 })
             });
             worker.join().expect("the worker does not panic")

@@ -27,7 +27,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         // The engine `null` completes everything at once: there is no queue to keep.
         let holds = job.engine.holds_a_queue() && job.engine != EngineKind::Null;
         let (Some(achieved), true) = (work.record.achieved_depth, holds) else { continue };
-        if job.pace.is_some() || job.think.is_some() {
+        // What is offered less often than the disk takes it fills no queue: a pace, pauses, a source.
+        if job.pace.is_some() || job.think.is_some() || job.source.is_some() {
             continue;
         }
         let asked = work.depth();
@@ -37,7 +38,10 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         }
     }
     let Some((share, asked, achieved, name)) = worst else {
-        return not_applicable(NAME, "No job keeps a queue: each worker has one I/O at a time, or a pace.");
+        return not_applicable(
+            NAME,
+            "No job keeps a queue: each worker has one I/O at a time, a pace, or a source to wait for.",
+        );
     };
     let (outcome, sentence) = if share < SHARE_MIN {
         let sentence = format!("`{name}` was to keep {asked} I/Os in flight and kept {}.", three_digits(achieved));

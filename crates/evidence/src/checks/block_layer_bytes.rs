@@ -203,7 +203,9 @@ fn writes(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> (CheckOutcome, String) 
         return hidden_by_others(direct, counted);
     }
     let allocates = works.iter().any(|work| {
-        work.job.files.iter().any(|file| matches!(file.prepare, Prepare::CreateEmpty | Prepare::CreateAllocated))
+        let is_unwritten =
+            |prepare| matches!(prepare, Prepare::CreateEmpty | Prepare::CreateSparse | Prepare::CreateAllocated);
+        work.job.files.iter().any(|file| is_unwritten(file.prepare))
     });
     let is_plain = durable + cached == 0
         && !allocates
@@ -238,7 +240,7 @@ fn in_the_cache(facts: &PhaseFacts<'_>, works: &[Work<'_>], claimed: u64, counte
         };
         in_order && work.bytes(OpKind::Write) <= work.region_bytes()
     });
-    let flushed_at_end = works.iter().all(|work| work.job.flush.end_fsync);
+    let flushed_at_end = works.iter().all(|work| work.job.flush.is_at_end());
     if flushed_at_end && each_once {
         let sentence = format!(
             "did_not_reach_device: the flush at the end was to bring {} to the disk, which counted {}.{still}",

@@ -17,6 +17,7 @@ pub(crate) mod memory_backed;
 pub(crate) mod pace;
 pub(crate) mod page_cache;
 pub(crate) mod process_read_bytes;
+pub(crate) mod source;
 pub(crate) mod steadiness;
 pub(crate) mod traced_requests;
 pub(crate) mod usb_link;

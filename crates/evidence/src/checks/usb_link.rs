@@ -8,7 +8,8 @@
 //! that hangs on a USB 2 link; a bad cable that still reaches USB 3; the bridge itself.
 //!
 //! Threshold: either is suspect. BOT is not blamed for what it does not falsify: a disk on BOT
-//! whose facts differ from what BOT makes of every disk passes.
+//! whose facts differ from what BOT makes of every disk passes, and so does a USB 2 disk that offers nothing else: its
+//! figures are its own, whatever Linux calls it.
 
 use crate::facts::{PhaseFacts, finding, not_applicable};
 use trueio_model::{Check, CheckOutcome, DiskFacts, UsbFacts, UsbTransport};
@@ -29,7 +30,15 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let found: Vec<String> = disks.iter().map(|(disk, usb)| attached(disk, usb)).collect();
     let doubts: Vec<String> =
         disks.iter().flat_map(|(disk, usb)| [hides(disk, usb), is_slow(disk, usb)]).flatten().collect();
-    let (outcome, sentence) = if doubts.is_empty() {
+    let plain: Vec<&str> = disks.iter().filter(|(_, usb)| is_plain(usb)).map(|(disk, _)| disk.name.as_str()).collect();
+    let (outcome, sentence) = if doubts.is_empty() && !plain.is_empty() {
+        let sentence = format!(
+            "{} is a USB 2 disk that offers BOT alone: one command at a time is all that it can do, and that it rotates is \
+             what Linux says of every such disk.",
+            plain.join(", ")
+        );
+        (CheckOutcome::Passed, sentence)
+    } else if doubts.is_empty() {
         (CheckOutcome::Passed, "The USB link is as fast as disk and port, and the transport hides nothing.".to_owned())
     } else {
         (CheckOutcome::Suspect, doubts.join(" "))
@@ -45,6 +54,7 @@ fn attached(disk: &DiskFacts, usb: &UsbFacts) -> String {
 
 fn hides(disk: &DiskFacts, usb: &UsbFacts) -> Option<String> {
     let pretends = usb.transport == UsbTransport::Bot
+        && !is_plain(usb)
         && disk.is_rotational.value == Some(true)
         && disk.physical_sector_bytes.value == Some(BOT_SECTOR_BYTES);
     let way_out = if usb.offers_uas() == Some(true) { "; it offers UAS, see `trueio usb explain`" } else { "" };
@@ -55,6 +65,15 @@ fn hides(disk: &DiskFacts, usb: &UsbFacts) -> Option<String> {
             disk.name
         )
     })
+}
+
+/// A USB 2 disk that offers nothing but BOT: one command at a time is all that it can do.
+fn is_plain(usb: &UsbFacts) -> bool {
+    let is_usb_2 = usb.link_mbit_per_s.value.is_some_and(|link| link < SUPERSPEED_MBIT_PER_S);
+    usb.transport == UsbTransport::Bot
+        && usb.offers_uas() == Some(false)
+        && is_usb_2
+        && usb.can_superspeed.value != Some(true)
 }
 
 fn is_slow(disk: &DiskFacts, usb: &UsbFacts) -> Option<String> {

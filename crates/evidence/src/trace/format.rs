@@ -73,14 +73,14 @@ impl Flags {
 
 /// Where a field lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Field {
+pub(crate) struct Field {
     offset: usize,
     size: usize,
 }
 
 impl Field {
     /// The field `name` of a format file; its lines are `field:dev_t dev; offset:8; size:4; signed:0;`.
-    fn of(text: &str, name: &str) -> Result<Self, String> {
+    pub(crate) fn of(text: &str, name: &str) -> Result<Self, String> {
         let find = |line: &str| {
             let mut parts = line.trim().split(';').map(str::trim);
             let declared = parts.next()?.strip_prefix("field:")?;
@@ -94,12 +94,12 @@ impl Field {
         text.lines().find_map(find).ok_or_else(|| format!("the kernel's trace format has no field `{name}`"))
     }
 
-    fn bytes<'a>(&self, data: &'a [u8]) -> Option<&'a [u8]> {
+    pub(crate) fn bytes<'a>(&self, data: &'a [u8]) -> Option<&'a [u8]> {
         data.get(self.offset..self.offset.checked_add(self.size)?)
     }
 
     /// An unsigned number of up to eight bytes, in this machine's order.
-    fn number(&self, data: &[u8]) -> Option<u64> {
+    pub(crate) fn number(&self, data: &[u8]) -> Option<u64> {
         let bytes = self.bytes(data)?;
         Some(match *bytes {
             [a] => u64::from(a),
@@ -126,6 +126,65 @@ impl PageFormat {
             data: Field::of(text, "data")?.offset,
         })
     }
+
+    /// Hands over the events of a page, oldest first: the moment of each, in nanoseconds of the instance's
+    /// clock, and its fields. Returns false if the page ends in what is not understood; what comes before it
+    /// was handed over.
+    pub(crate) fn read(&self, page: &[u8], mut event: impl FnMut(u64, &[u8])) -> bool {
+        let head = || Some((self.timestamp.number(page)?, self.commit.number(page)?));
+        let Some((mut at_ns, commit)) = head() else { return false };
+        // The low 20 bits are the length, flags lie above them.
+        let Some(data) = page.get(self.data..) else { return false };
+        let data = &data[..data.len().min(commit as usize & 0xf_ffff)];
+        let word = |at: usize| Some(u32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?));
+        let mut at = 0;
+        while at < data.len() {
+            let Some(head) = word(at) else { return false };
+            // Bit fields: the length lies in the lowest five bits of a little-endian machine's word, in
+            // the highest of a big-endian one's.
+            let (kind, delta) =
+                if cfg!(target_endian = "little") { (head & 31, head >> 5) } else { (head >> 27, head & 0x7ff_ffff) };
+            at += 4;
+            match kind {
+                // An event that was withdrawn, or the rest of the page.
+                29 => {
+                    if delta == 0 {
+                        return true;
+                    }
+                    let Some(length) = word(at) else { return false };
+                    at_ns += u64::from(delta);
+                    at += length as usize;
+                }
+                // The time since the last event, where it does not fit into 27 bits.
+                30 => {
+                    let Some(high) = word(at) else { return false };
+                    at_ns += (u64::from(high) << 27) + u64::from(delta);
+                    at += 4;
+                }
+                // The time itself, all but its highest five bits.
+                31 => {
+                    let Some(high) = word(at) else { return false };
+                    at_ns = (at_ns & !((1 << 59) - 1)) | ((u64::from(high) << 27) + u64::from(delta));
+                    at += 4;
+                }
+                _ => {
+                    let (length, skip) = match kind {
+                        0 => match word(at) {
+                            Some(length) if length >= 4 => ((length as usize - 4).next_multiple_of(4), 4),
+                            _ => return false,
+                        },
+                        words => (words as usize * 4, 0),
+                    };
+                    at += skip;
+                    at_ns += u64::from(delta);
+                    let Some(fields) = data.get(at..at + length) else { return false };
+                    event(at_ns, fields);
+                    at += length;
+                }
+            }
+        }
+        true
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,11 +200,16 @@ struct EventFormat {
     last: Field,
 }
 
+/// The number of an event, from its format file.
+pub(crate) fn id_of(text: &str) -> Result<u64, String> {
+    let id = text.lines().find_map(|line| line.strip_prefix("ID:")?.trim().parse().ok());
+    Ok(id.ok_or("the kernel's trace format has no ID")?)
+}
+
 impl EventFormat {
     fn parse(text: &str, last: &str) -> Result<Self, String> {
-        let id = text.lines().find_map(|line| line.strip_prefix("ID:")?.trim().parse().ok());
         Ok(Self {
-            id: id.ok_or("the kernel's trace format has no ID")?,
+            id: id_of(text)?,
             kind: Field::of(text, "common_type")?,
             pid: Field::of(text, "common_pid")?,
             device: Field::of(text, "dev")?,
@@ -199,61 +263,7 @@ impl Formats {
     /// Hands over the events of a page, oldest first. Returns false if the page ends in what is not
     /// understood; what comes before it was handed over.
     pub(crate) fn read_page(&self, page: &[u8], mut event: impl FnMut(Event)) -> bool {
-        let head = || Some((self.page.timestamp.number(page)?, self.page.commit.number(page)?));
-        let Some((mut at_ns, commit)) = head() else { return false };
-        // The low 20 bits are the length, flags lie above them.
-        let Some(data) = page.get(self.page.data..) else { return false };
-        let data = &data[..data.len().min(commit as usize & 0xf_ffff)];
-        let word = |at: usize| Some(u32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?));
-        let mut at = 0;
-        while at < data.len() {
-            let Some(head) = word(at) else { return false };
-            // Bit fields: the length lies in the lowest five bits of a little-endian machine's word, in
-            // the highest of a big-endian one's.
-            let (kind, delta) =
-                if cfg!(target_endian = "little") { (head & 31, head >> 5) } else { (head >> 27, head & 0x7ff_ffff) };
-            at += 4;
-            match kind {
-                // An event that was withdrawn, or the rest of the page.
-                29 => {
-                    if delta == 0 {
-                        return true;
-                    }
-                    let Some(length) = word(at) else { return false };
-                    at_ns += u64::from(delta);
-                    at += length as usize;
-                }
-                // The time since the last event, where it does not fit into 27 bits.
-                30 => {
-                    let Some(high) = word(at) else { return false };
-                    at_ns += (u64::from(high) << 27) + u64::from(delta);
-                    at += 4;
-                }
-                // The time itself, all but its highest five bits.
-                31 => {
-                    let Some(high) = word(at) else { return false };
-                    at_ns = (at_ns & !((1 << 59) - 1)) | ((u64::from(high) << 27) + u64::from(delta));
-                    at += 4;
-                }
-                _ => {
-                    let (length, skip) = match kind {
-                        0 => match word(at) {
-                            Some(length) if length >= 4 => ((length as usize - 4).next_multiple_of(4), 4),
-                            _ => return false,
-                        },
-                        words => (words as usize * 4, 0),
-                    };
-                    at += skip;
-                    at_ns += u64::from(delta);
-                    let Some(fields) = data.get(at..at + length) else { return false };
-                    if let Some(found) = self.event(at_ns, fields) {
-                        event(found);
-                    }
-                    at += length;
-                }
-            }
-        }
-        true
+        self.page.read(page, |at_ns, fields| self.event(at_ns, fields).into_iter().for_each(&mut event))
     }
 }
 

@@ -8,11 +8,11 @@
 //!
 //! Needs root. Cannot see: what happens between windows; what becomes of a request inside the disk.
 
-mod format;
+pub(crate) mod format;
 mod matching;
 mod place;
-mod tracefs;
-mod window;
+pub(crate) mod tracefs;
+pub(crate) mod window;
 
 pub use place::{FilePlace, Piece, TracedDisk};
 
@@ -23,7 +23,7 @@ use place::Ground;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
-use tracefs::{Instance, Tracefs};
+use tracefs::{Instance, Recording, Tracefs};
 use trueio_device::System;
 use trueio_model::{SampledIo, TargetFacts, TraceRecord};
 use window::{Sampler, Window};
@@ -32,7 +32,7 @@ use window::{Sampler, Window};
 pub fn why_not_traced() -> Option<String> {
     let tried = Tracefs::open().and_then(|tracefs| {
         tracefs.formats()?;
-        Instance::new(tracefs, &[0])
+        Instance::new(tracefs, Recording::of_requests(&[0]))
     });
     tried.err()
 }
@@ -117,7 +117,7 @@ impl Trace {
         let devices: Vec<u32> = trace.seen.disks.iter().map(|disk| disk.device).collect();
         let made = Tracefs::open().and_then(|tracefs| {
             let formats = tracefs.formats()?;
-            Ok((Instance::new(tracefs, &devices)?, formats))
+            Ok((Instance::new(tracefs, Recording::of_requests(&devices))?, formats))
         });
         match made {
             Ok(ready) => trace.ready = Some(ready),

@@ -23,15 +23,35 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Instances of ours begin with this; then the process and a number.
 const PREFIX: &str = "trueio-";
-/// All processors' buffers together, in KiB, and what one has at least and at most: half a megabyte holds
-/// some 3,500 requests.
-const BUFFERS_KIB: usize = 16 << 10;
-const BUFFER_KIB_MIN: usize = 64;
-const BUFFER_KIB_MAX: usize = 512;
 /// Room for a page of a ring buffer; `buffer_subbuf_size_kb` is 4 unless somebody changed it.
 const PAGE_BYTES_MAX: usize = 64 << 10;
 
-const EVENTS: [&str; 2] = ["block_rq_issue", "block_rq_complete"];
+/// What an instance is to record, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Recording {
+    /// Events, below `events`.
+    pub(crate) events: [&'static str; 2],
+    /// What of them is kept, in the kernel's words; empty: everything.
+    pub(crate) filter: String,
+    /// All processors' buffers together, in KiB, and what one has at least and at most.
+    pub(crate) buffers_kib: usize,
+    pub(crate) buffer_kib_min: usize,
+    pub(crate) buffer_kib_max: usize,
+}
+
+impl Recording {
+    /// Requests of `devices` (the kernel's numbers). Half a megabyte holds some 3,500 of them.
+    pub(crate) fn of_requests(devices: &[u32]) -> Self {
+        let filter: Vec<String> = devices.iter().map(|device| format!("dev == {device}")).collect();
+        Self {
+            events: ["block/block_rq_issue", "block/block_rq_complete"],
+            filter: filter.join(" || "),
+            buffers_kib: 16 << 10,
+            buffer_kib_min: 64,
+            buffer_kib_max: 512,
+        }
+    }
+}
 
 /// What was attempted and why it failed, in one sentence.
 fn failed(what: &str, error: impl std::fmt::Display) -> String {
@@ -60,9 +80,7 @@ impl Tracefs {
         }
         match mount_nowhere() {
             Ok(root) => Ok(Self { root }),
-            Err(Errno::PERM | Errno::ACCESS) => {
-                Err("block requests are traced for root only (CAP_SYS_ADMIN)".to_owned())
-            }
+            Err(Errno::PERM | Errno::ACCESS) => Err("the kernel traces for root only (CAP_SYS_ADMIN)".to_owned()),
             Err(Errno::NODEV) => Err("this kernel was built without tracefs".to_owned()),
             Err(Errno::NOSYS) => {
                 Err("tracefs is not mounted (`mount -t tracefs none /sys/kernel/tracing`), and this kernel cannot \
@@ -77,11 +95,21 @@ impl Tracefs {
         read_text(&self.root, path)
     }
 
-    /// The formats of pages and events on this kernel.
+    /// The format of a ring buffer's pages on this kernel.
+    pub(crate) fn page_format(&self) -> Result<PageFormat, String> {
+        PageFormat::parse(&self.read("events/header_page")?)
+    }
+
+    /// The texts that describe the fields of two events.
+    pub(crate) fn event_formats(&self, events: [&str; 2]) -> Result<[String; 2], String> {
+        let [one, other] = events.map(|event| self.read(&format!("events/{event}/format")));
+        Ok([one?, other?])
+    }
+
+    /// What is needed to read block requests.
     pub(crate) fn formats(&self) -> Result<Formats, String> {
-        let page = PageFormat::parse(&self.read("events/header_page")?)?;
-        let [issue, complete] = EVENTS.map(|event| self.read(&format!("events/block/{event}/format")));
-        Formats::new(page, &issue?, &complete?)
+        let [issue, complete] = self.event_formats(Recording::of_requests(&[]).events)?;
+        Formats::new(self.page_format()?, &issue, &complete)
     }
 
     /// Removes instances whose process is gone.
@@ -140,6 +168,7 @@ pub(crate) struct Instance {
     /// Everything open in it; closed before it is removed.
     open: Option<Open>,
     page: Vec<u8>,
+    recording: Recording,
     buffer_kib: usize,
 }
 
@@ -153,12 +182,11 @@ struct Open {
 }
 
 impl Instance {
-    /// An instance that traces the requests of `devices` (the kernel's numbers), not enabled yet. Removes
-    /// those that dead processes left.
+    /// An instance that is not enabled yet. Removes those that dead processes left.
     ///
     /// # Errors
     /// It could not be made; nothing of it is left then.
-    pub(crate) fn new(tracefs: Tracefs, devices: &[u32]) -> Result<Self, String> {
+    pub(crate) fn new(tracefs: Tracefs, recording: Recording) -> Result<Self, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         tracefs.remove_stale();
         let pid = std::process::id();
@@ -172,18 +200,20 @@ impl Instance {
                 Err(error) => return Err(failed("a tracing instance cannot be made", error)),
             }
         };
-        let mut instance = Self { tracefs, name, open: None, page: vec![0; PAGE_BYTES_MAX], buffer_kib: 0 };
-        instance.prepare(devices)?;
+        let mut instance = Self { tracefs, name, open: None, page: vec![0; PAGE_BYTES_MAX], recording, buffer_kib: 0 };
+        instance.prepare()?;
         Ok(instance)
     }
 
-    fn prepare(&mut self, devices: &[u32]) -> Result<(), String> {
+    fn prepare(&mut self) -> Result<(), String> {
+        let Recording { events, filter, .. } = &self.recording;
         let path = format!("instances/{}", self.name);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(&self.tracefs.root, path, flags, Mode::empty())
             .map_err(|error| failed("the tracing instance cannot be opened", error))?;
         let cpus = names(&directory, "per_cpu").into_iter().filter(|name| name.starts_with("cpu")).collect::<Vec<_>>();
-        let kib = (BUFFERS_KIB / cpus.len().max(1)).clamp(BUFFER_KIB_MIN, BUFFER_KIB_MAX);
+        let kib = (self.recording.buffers_kib / cpus.len().max(1))
+            .clamp(self.recording.buffer_kib_min, self.recording.buffer_kib_max);
         self.buffer_kib = kib;
         write(&directory, "tracing_on", "0")?;
         write(&directory, "trace_clock", "mono")?;
@@ -194,9 +224,8 @@ impl Instance {
         let free_buffer =
             rustix::fs::openat(&directory, "free_buffer", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
                 .map_err(|error| failed("`free_buffer` of the tracing instance cannot be opened", error))?;
-        let filter: Vec<String> = devices.iter().map(|device| format!("dev == {device}")).collect();
-        for event in EVENTS {
-            write(&directory, &format!("events/block/{event}/filter"), &filter.join(" || "))?;
+        for event in events.iter().filter(|_| !filter.is_empty()) {
+            write(&directory, &format!("events/{event}/filter"), filter)?;
         }
         let mut pipes = Vec::new();
         for cpu in &cpus {
@@ -214,29 +243,38 @@ impl Instance {
         self.open.as_mut().expect("an instance is open from `new` to `drop`")
     }
 
+    /// Keeps events of these threads only, by their numbers in the first namespace of processes. Events of all
+    /// others cost next to nothing then.
+    pub(crate) fn only_threads(&mut self, threads: &[i32]) -> Result<(), String> {
+        let numbers: Vec<String> = threads.iter().map(i32::to_string).collect();
+        write(&self.opened().directory, "set_event_pid", &numbers.join(" "))
+    }
+
     /// Begins to trace. Takes 0.2 ms, and tens of milliseconds if it was ended just before.
     pub(crate) fn enable(&mut self) -> Result<(), String> {
+        let events = self.recording.events;
         let directory = &self.opened().directory;
         write(directory, "tracing_on", "1")?;
-        EVENTS.iter().try_for_each(|event| write(directory, &format!("events/block/{event}/enable"), "1"))
+        events.iter().try_for_each(|event| write(directory, &format!("events/{event}/enable"), "1"))
     }
 
     /// Nothing more is kept, and no request costs anything more. What was kept can still be read.
     pub(crate) fn disable(&mut self) {
-        let _ = write(&self.opened().directory, "tracing_on", "0");
+        let events = self.recording.events;
         let directory = &self.opened().directory;
-        for event in EVENTS {
-            let _ = write(directory, &format!("events/block/{event}/enable"), "0");
+        let _ = write(directory, "tracing_on", "0");
+        for event in events {
+            let _ = write(directory, &format!("events/{event}/enable"), "0");
         }
     }
 
     /// Hands over the pages that are in the buffers, each with the number of its processor, and empties
     /// them.
     pub(crate) fn drain(&mut self, mut page: impl FnMut(usize, &[u8])) {
-        let Self { open: Some(open), page: buffer, .. } = self else { return };
+        let Self { open: Some(open), page: buffer, buffer_kib, .. } = self else { return };
         for (cpu, pipe) in open.pipes.iter().enumerate() {
             // The buffer is bounded, and so is what can be read while more is written.
-            for _ in 0..BUFFER_KIB_MAX {
+            for _ in 0..*buffer_kib {
                 match rustix::io::read(pipe, &mut *buffer) {
                     Ok(length) if length > 0 => page(cpu, &buffer[..length]),
                     _ => break,

@@ -68,7 +68,7 @@ pub(crate) fn monotonic_ns() -> u64 {
 }
 
 /// CPU time of the calling thread.
-fn thread_cpu_ns() -> u64 {
+pub(crate) fn thread_cpu_ns() -> u64 {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64
 }
@@ -151,12 +151,18 @@ pub(crate) struct Own {
     has_numbers: bool,
 }
 
+/// Whether threads are known to us by the numbers that the kernel's trace gives: those of the first
+/// namespace of processes.
+pub(crate) fn has_the_kernels_numbers() -> bool {
+    /// The number of the first namespace, which never changes.
+    const FIRST: u64 = 0xEFFF_FFFC;
+    let found = std::fs::metadata("/proc/self/ns/pid");
+    found.is_ok_and(|found| std::os::unix::fs::MetadataExt::ino(&found) == FIRST)
+}
+
 impl Own {
     fn look(&mut self) {
-        /// The number of the first namespace of processes, which never changes.
-        const FIRST: u64 = 0xEFFF_FFFC;
-        self.has_numbers = std::fs::metadata("/proc/self/ns/pid")
-            .is_ok_and(|found| std::os::unix::fs::MetadataExt::ino(&found) == FIRST);
+        self.has_numbers = has_the_kernels_numbers();
         let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return };
         for task in tasks.flatten() {
             if self.has_numbers {
@@ -196,15 +202,22 @@ pub(crate) struct Sampler {
     stop: Arc<Stop>,
 }
 
+/// Wakes a thread that waits to be told to end.
 #[derive(Debug, Default)]
-struct Stop {
+pub(crate) struct Stop {
     is_set: Mutex<bool>,
     changed: Condvar,
 }
 
 impl Stop {
+    /// Ends every wait, those to come as well.
+    pub(crate) fn set(&self) {
+        *self.is_set.lock().expect("nobody panics while holding it") = true;
+        self.changed.notify_all();
+    }
+
     /// Waits for `length`; true if it was stopped.
-    fn wait(&self, length: Duration) -> bool {
+    pub(crate) fn wait(&self, length: Duration) -> bool {
         let is_set = self.is_set.lock().expect("nobody panics while holding it");
         let waited = self.changed.wait_timeout_while(is_set, length, |is_set| !*is_set);
         *waited.expect("nobody panics while holding it").0
@@ -233,8 +246,7 @@ impl Sampler {
 
     /// Closes the last window; all of them, the thread's CPU time in nanoseconds, and the instance.
     pub(crate) fn end(self) -> Result<(Vec<Window>, u64, Instance), String> {
-        *self.stop.is_set.lock().expect("nobody panics while holding it") = true;
-        self.stop.changed.notify_all();
+        self.stop.set();
         self.thread.join().map_err(|_| "the tracing thread panicked; this is a bug of trueio".to_owned())
     }
 }

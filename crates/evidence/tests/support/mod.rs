@@ -17,8 +17,8 @@ use trueio_model::{
     BlockSizes, Check, CheckOutcome, Content, ContentKind, CpuTime, DeviceCounters, DeviceDelta, DirectFacts,
     DirectPolicy, DirectSupport, DiskFacts, DiskLimits, Distribution, EngineKind, Environment, EvidenceLevel, Fact,
     FilePlan, FileSelection, FilesystemFacts, Flush, Histogram, IoFailure, JobPlan, JobRecord, LatencySet, Layer,
-    Limits, OpKind, OpMix, OpRecord, Order, Pattern, Prepare, Queue, Residency, Ruler, SampledIo, SteadyState,
-    SyncMode, TargetFacts, TargetKind, TraceRecord, UringOptions, Verdict, WriteFlags,
+    Limits, OpKind, OpMix, OpRecord, Order, OutputPlan, Pattern, Prepare, Queue, Residency, Ruler, SampledIo,
+    SteadyState, SyncMode, TargetFacts, TargetKind, ThreadUsage, TraceRecord, UringOptions, Verdict, WriteFlags,
 };
 
 pub const MIB: u64 = 1 << 20;
@@ -56,6 +56,7 @@ pub fn job(path: &str, mix: OpMix, size_bytes: u64) -> JobPlan {
             read_sizes: BlockSizes::Fixed(4096),
             write_sizes: BlockSizes::Fixed(4096),
             trim_sizes: BlockSizes::Fixed(4096),
+            steps: trueio_model::Steps::default(),
         },
         queue: Queue { depth: 1, submit_batch: None, complete_min: 1, complete_max: 0 },
         steady_state: None,
@@ -74,16 +75,38 @@ pub fn job(path: &str, mix: OpMix, size_bytes: u64) -> JobPlan {
         flush: Flush::default(),
         pace: None,
         think: None,
-        content: Content { kind: ContentKind::Random, compressible_percent: 0, duplicate_percent: 0, refill: false },
+        content: Content {
+            kind: ContentKind::Random,
+            pattern: Vec::new(),
+            compressible_percent: 0,
+            duplicate_percent: 0,
+            refill: false,
+        },
+        source: None,
+        command: None,
+        cpu_load: None,
+        guard: trueio_model::Guard::default(),
         verify: None,
-        uring: UringOptions { registered_buffers: false, registered_files: false, sqpoll: false, iopoll: false },
+        uring: UringOptions {
+            registered_buffers: false,
+            registered_files: false,
+            sqpoll: false,
+            iopoll: false,
+            drain: false,
+        },
         simulated: None,
         cpus: Vec::new(),
         nice: None,
+        scheduling: Default::default(),
         invalidate: false,
+        pre_read: false,
         seed: 1,
         buffer_alignment_bytes: 4096,
+        buffer_offset_bytes: 0,
         continue_on_error: false,
+        output: OutputPlan::default(),
+        trace_syscalls: false,
+        strace: false,
         values: Vec::new(),
     }
 }
@@ -117,7 +140,11 @@ pub fn record(ops: Vec<OpRecord>) -> JobRecord {
         verify_failures: Vec::new(),
         verified_block_count: 0,
         verify_failure_count: 0,
+        source_wait_ns: None,
         engine_notes: Vec::new(),
+        threads: ThreadUsage::default(),
+        queue: None,
+        workers: Vec::new(),
     }
 }
 

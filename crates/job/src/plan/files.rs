@@ -9,6 +9,7 @@ use super::values::Values;
 use super::{Planner, Target};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, write_bytes, write_paths};
+use std::collections::BTreeMap;
 use trueio_model::{FilePlan, Prepare, TargetFacts, TargetKind};
 
 /// Size of a region that nothing touches (`null`, `simulated`), if none is said.
@@ -33,7 +34,10 @@ pub(super) struct Use {
     pub(super) reads: bool,
     pub(super) writes: bool,
     pub(super) trims: bool,
-    pub(super) touches_files: bool,
+    /// The engine opens them.
+    pub(super) opens_files: bool,
+    /// The engine moves no data: a new file begins empty.
+    pub(super) moves_no_data: bool,
     /// The largest block of the operations used, in bytes.
     pub(super) block_bytes_max: u64,
 }
@@ -63,7 +67,7 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
     let mut files = Vec::with_capacity(paths.len());
     let mut carried = Vec::new();
     for path in &paths {
-        let file = if usage.touches_files {
+        let file = if usage.opens_files {
             match planner.look(path) {
                 Target::Unreadable(reason) => {
                     let rule = Rule::TargetUnreadable { path: path.clone(), reason };
@@ -90,7 +94,7 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
         }
         files.push(file);
     }
-    if usage.touches_files && (usage.writes || usage.trims) {
+    if usage.opens_files && (usage.writes || usage.trims) {
         let is_missing = |name: &&String| !carried.contains(*name);
         if let Some(name) = values.names("overwrite_signature").iter().find(is_missing) {
             let rule = Rule::SignatureNotThere { name: name.clone(), found: carried };
@@ -107,10 +111,7 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
 /// The paths, as they will be opened.
 fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
     let directory = values.paths("directory").map(|paths| paths[0].as_str());
-    let join = |name: &str| match directory {
-        Some(directory) => format!("{}/{name}", directory.trim_end_matches('/')),
-        None => name.to_owned(),
-    };
+    let join = |name: &str| join_path(directory, name);
     let count = values.number("nrfiles").unwrap_or(1);
     match values.paths("filename") {
         Some(_) if values.is_said("nrfiles") => Err(values.refuse(
@@ -135,8 +136,9 @@ fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
                 ));
             }
             let paths: Vec<String> = names.iter().map(|name| join(name)).collect();
-            for (index, path) in paths.iter().enumerate() {
-                if let Some(earlier) = paths[..index].iter().find(|earlier| plain(earlier) == plain(path)) {
+            let mut seen: BTreeMap<String, &String> = BTreeMap::new();
+            for path in &paths {
+                if let Some(earlier) = seen.insert(plain(path), path) {
                     let reason = format!("`{earlier}` and `{path}` are one file");
                     return Err(values.refuse("filename", Rule::BadValue { option: "filename", reason }));
                 }
@@ -144,6 +146,14 @@ fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
             Ok(paths)
         }
         None => Ok((0..count).map(|index| join(&format!("trueio-{}-{index}.dat", values.job))).collect()),
+    }
+}
+
+/// The path of a file in a directory.
+pub(crate) fn join_path(directory: Option<&str>, name: &str) -> String {
+    match directory {
+        Some(directory) => format!("{}/{name}", directory.trim_end_matches('/')),
+        None => name.to_owned(),
     }
 }
 
@@ -163,7 +173,7 @@ fn check_overwrite_names(planner: &mut Planner, values: &Values, usage: &Use, pa
             let rule = Rule::NamedForOverwriteNotUsed { path: path.clone(), targets: paths.to_vec() };
             return Err(values.refuse("overwrite_existing", rule));
         }
-        if usage.touches_files && planner.look(path) == Target::Missing {
+        if usage.opens_files && planner.look(path) == Target::Missing {
             return Err(values.refuse("overwrite_existing", Rule::NamedForOverwriteMissing { path: path.clone() }));
         }
     }
@@ -314,7 +324,7 @@ fn new_file(
 ) -> Result<JobFile, Refusal> {
     let facts = directory_facts(planner, values, path)?;
     // Two spellings of one path are one file, and the first spelling is its name in the plan.
-    let path = &planner.created.keys().find(|created| plain(created) == plain(path)).map_or(path, |c| c).to_owned();
+    let path = &planner.spellings.entry(plain(path)).or_insert_with(|| path.to_owned()).clone();
     // A file that an earlier job of this plan creates has a size already.
     let earlier_bytes = planner.created.get(path).map(|created| created.length_bytes);
     let (offset_bytes, size_bytes) = match earlier_bytes {
@@ -342,12 +352,16 @@ fn new_file(
     };
     // Reads of a file with unwritten extents never reach the device, and trims of one do nothing,
     // so only a job that just writes may find its file unwritten.
-    let prepare = if usage.reads || usage.trims || values.bool("overwrite") {
-        Prepare::CreateFilled
-    } else if values.choice("fallocate") == Some("none") {
+    let prepare = if usage.moves_no_data {
         Prepare::CreateEmpty
+    } else if usage.reads || usage.trims || values.bool("overwrite") {
+        Prepare::CreateFilled
     } else {
-        Prepare::CreateAllocated
+        match values.choice("fallocate") {
+            Some("none") => Prepare::CreateEmpty,
+            Some("truncate") => Prepare::CreateSparse,
+            _ => Prepare::CreateAllocated,
+        }
     };
     let remove_after = values.bool("unlink");
     let filesystem = facts.filesystem.as_ref();
@@ -359,8 +373,9 @@ fn new_file(
         available_bytes: filesystem.and_then(|f| f.available_bytes.value),
     });
     let thoroughness = |prepare| match prepare {
-        Prepare::CreateFilled => 2,
-        Prepare::CreateAllocated => 1,
+        Prepare::CreateFilled => 3,
+        Prepare::CreateAllocated => 2,
+        Prepare::CreateSparse => 1,
         _ => 0,
     };
     let is_promoted = thoroughness(prepare) > thoroughness(created.prepare);
@@ -377,7 +392,7 @@ fn new_file(
 }
 
 /// Facts of the directory in which a file will be created.
-fn directory_facts(planner: &mut Planner, values: &Values, path: &str) -> Result<TargetFacts, Refusal> {
+pub(super) fn directory_facts(planner: &mut Planner, values: &Values, path: &str) -> Result<TargetFacts, Refusal> {
     let directory = match path.trim_end_matches('/').rsplit_once('/') {
         Some(("", _)) => "/",
         Some((directory, _)) => directory,
@@ -457,10 +472,10 @@ fn derive_file_values(planner: &mut Planner, values: &mut Values, usage: &Use, f
         }
     }
     let total: u64 = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
-    if !values.is_said("size") {
+    if !values.is_said("size") && values.extent("size").is_none() {
         let reason = if values.is_said("filesize") {
             "`filesize` times the number of files"
-        } else if !usage.touches_files {
+        } else if !usage.opens_files {
             "nothing is touched, so any size will do"
         } else {
             "the whole of what the files hold from `offset` on"
@@ -469,11 +484,11 @@ fn derive_file_values(planner: &mut Planner, values: &mut Values, usage: &Use, f
     }
     let has_new = files.iter().any(|file| !matches!(file.plan.prepare, Prepare::UseExisting | Prepare::Nothing));
     if !has_new {
-        for name in ["overwrite", "fallocate", "unlink"].into_iter().filter(|name| values.is_said(name)) {
+        for name in ["overwrite", "fallocate", "unlink"].into_iter().filter(|name| values.is_asked(name)) {
             planner.note(&job, &format!("{} has no effect: no file is created", values.quote(name)));
         }
     } else if usage.reads || usage.trims {
-        for name in ["overwrite", "fallocate"].into_iter().filter(|name| values.is_said(name)) {
+        for name in ["overwrite", "fallocate"].into_iter().filter(|name| values.is_asked(name)) {
             planner.note(
                 &job,
                 &format!("{} has no effect: a job that reads or trims gets a written file", values.quote(name)),

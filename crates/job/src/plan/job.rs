@@ -1,32 +1,36 @@
 //! One job: from resolved options to a [`JobPlan`].
 
 use super::Planner;
+use super::command::{check_command, plan_command};
 use super::files::{JobFile, Use, plan_files};
+use super::names::plan_names;
+use super::output::plan_output;
+use super::source::plan_body;
+use super::steps::plan_steps;
 use super::values::Values;
+use super::verify::{Verified, plan_verify};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, write_bytes};
 use trueio_model::{
-    Arrivals, BlockSizes, Checksum, Content, ContentKind, DirectPolicy, DirectSupport, Distribution, EngineKind,
-    FileSelection, Flush, JobPlan, Limits, OpKind, OpMix, Order, Pace, Pattern, Prepare, Queue, SteadyPlan, SyncMode,
-    TargetFacts, TargetKind, Think, UringOptions, Verify, WriteFlags,
+    Arrivals, BlockSizes, Content, ContentKind, CpuLoad, DirectPolicy, DirectSupport, Distribution, EngineKind,
+    FileSelection, Flush, Guard, JobPlan, Limits, OpKind, OpMix, Order, Pace, Pattern, Prepare, Queue, Scheduling,
+    SteadyPlan, Steps, SyncMode, TargetFacts, TargetKind, Think, UringOptions, Verify, WriteFlags,
 };
 
 /// The least alignment of buffers: a page, so that every engine and device is content.
 const BUFFER_ALIGNMENT_BYTES_MIN: u32 = 4096;
-/// The least block that can be verified: the engine's header must fit (`BLOCK_HEADER_BYTES`).
-const VERIFY_BLOCK_BYTES_MIN: u64 = 48;
 /// Where default seeds begin. Any constant would do; that it is one makes runs repeatable.
 const SEED_BASE: u64 = 0x7472_7565_696f_0001;
 
 /// Which operations a job performs.
 #[derive(Clone, Copy)]
-struct Ops {
-    mix: OpMix,
-    is_random: bool,
+pub(super) struct Ops {
+    pub(super) mix: OpMix,
+    pub(super) is_random: bool,
 }
 
 impl Ops {
-    fn has(self, op: OpKind) -> bool {
+    pub(super) fn has(self, op: OpKind) -> bool {
         match self.mix {
             OpMix::Only(only) => only == op,
             OpMix::ReadWrite { .. } => matches!(op, OpKind::Read | OpKind::Write),
@@ -41,14 +45,12 @@ pub(super) fn plan_job(
     phase: u32,
 ) -> Result<JobPlan, Refusal> {
     let ops = plan_ops(planner, values)?;
-    let (sizes, sizes_option) = plan_sizes(values)?;
+    let (mut sizes, sizes_option) = plan_sizes(values)?;
     if sizes_option != "bs" {
         values.derive("bs", "", format!("`{sizes_option}` says the sizes"));
     }
-    let order = plan_order(planner, values, ops);
-    let used: Vec<(OpKind, &BlockSizes)> =
-        [OpKind::Read, OpKind::Write, OpKind::Trim].into_iter().zip(&sizes).filter(|(op, _)| ops.has(*op)).collect();
-    let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().expect("a job has operations");
+    let steps = plan_steps(planner, values, ops, sizes_option)?;
+    let order = plan_order(planner, values, ops, &steps);
 
     let write_flags = WriteFlags {
         dsync: values.bool("rwf_dsync"),
@@ -56,28 +58,37 @@ pub(super) fn plan_job(
         atomic: values.bool("atomic"),
         hipri: false,
     };
-    let engine = plan_engine(planner, values, ops, write_flags)?;
+    let is_command = check_command(planner, values, ops.mix, ops.is_random)?;
+    let engine = match is_command {
+        true => {
+            values.derive("ioengine", EngineKind::Command.name(), "`command` does the I/O");
+            EngineKind::Command
+        }
+        false => plan_engine(planner, values, ops, write_flags)?,
+    };
+    if engine.works_on_names() {
+        // A name has no size; what is counted is names.
+        sizes = [const { BlockSizes::Fixed(1) }; 3];
+        note_unused(planner, values, &["bs", "bsrange", "bssplit"], "names have no size");
+    }
+    let used: Vec<(OpKind, &BlockSizes)> =
+        [OpKind::Read, OpKind::Write, OpKind::Trim].into_iter().zip(&sizes).filter(|(op, _)| ops.has(*op)).collect();
+    let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().expect("a job has operations");
     let (write_flags, uring) = plan_engine_options(values, engine, ops, write_flags)?;
     let direct = plan_direct(values, engine, write_flags, uring)?;
     let sync = plan_sync(planner, values, engine, ops)?;
-    if values.number("fsync") > Some(0) && values.number("fdatasync") > Some(0) {
-        return Err(values.refuse(
-            "fdatasync",
-            Rule::Contradiction {
-                one: values.quote("fsync"),
-                other: values.quote("fdatasync"),
-                reason: "a job makes one kind of sync call",
-                hint: "say one of them: `fsync` includes what `fdatasync` does",
-            },
-        ));
-    }
+    let flush = plan_flush(planner, values)?;
     let queue = plan_queue(values, engine)?;
 
+    let body = plan_body(planner, values, engine, (ops.mix, ops.is_random), &sizes[1], write_flags)?;
+
+    let is_offline = values.bool("verify_only");
     let usage = Use {
-        reads: ops.has(OpKind::Read),
-        writes: ops.has(OpKind::Write),
-        trims: ops.has(OpKind::Trim),
-        touches_files: engine.touches_files(),
+        reads: ops.has(OpKind::Read) || is_offline,
+        writes: (ops.has(OpKind::Write) && !is_offline) || engine == EngineKind::Falloc,
+        trims: ops.has(OpKind::Trim) || steps.trims_first,
+        opens_files: engine.opens_files(),
+        moves_no_data: engine.moves_no_data(),
         block_bytes_max,
     };
     if engine == EngineKind::Mmap && usage.writes && values.choice("fallocate") == Some("none") {
@@ -85,17 +96,59 @@ pub(super) fn plan_job(
         let rule = Rule::EngineLacks { engine, lack, hint: "leave `fallocate` out, or choose another engine" };
         return Err(values.refuse("fallocate", rule));
     }
-    let files = plan_files(planner, values, &usage)?;
+    let files = match engine.works_on_names() {
+        true => vec![plan_names(planner, values, engine)?],
+        false => plan_files(planner, values, &usage)?,
+    };
+    if engine.moves_no_data() {
+        check_without_data(values, engine, ops, &files)?;
+    }
+    let direct = match (steps.is_unaligned, direct) {
+        (true, DirectPolicy::Require) => {
+            let rule = Rule::Contradiction {
+                one: values.quote("direct"),
+                other: values.quote("bs_unaligned"),
+                reason: "direct I/O transfers whole units only",
+                hint: "leave one of them out",
+            };
+            return Err(values.refuse("bs_unaligned", rule));
+        }
+        (true, DirectPolicy::Prefer) => {
+            values.derive("direct", "off", "preferred, and `bs_unaligned` has sizes that it cannot transfer");
+            DirectPolicy::Off
+        }
+        _ => direct,
+    };
     let direct = settle_direct(planner, values, &files, &used, sizes_option, direct)?;
+    let buffer_offset_bytes = values.small("buffer_offset").unwrap_or(0);
+    let direct = settle_buffers(planner, values, &files, buffer_offset_bytes, direct);
     if write_flags.atomic && usage.writes {
         check_atomic(values, &files, &sizes[1], sizes_option)?;
     }
     if uring.iopoll || write_flags.hipri {
         check_polling(values, &files)?;
     }
+    let source = body.map(|body| {
+        let facts = files.iter().filter_map(|file| file.facts.as_ref());
+        let unit_bytes = facts.filter_map(|facts| Some(alignment_of(facts, OpKind::Write)?.0)).max();
+        body.plan(planner, values, direct, unit_bytes)
+    });
+    let command = match is_command {
+        true => Some(plan_command(values, &sizes[1], &files[0].plan)?),
+        false => None,
+    };
     let region_bytes = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
-    let limits = plan_limits(values, region_bytes, block_bytes_max)?;
-    let verify = plan_verify(values, engine, ops, &used, &order, &files, &limits)?;
+    let limits = plan_limits(values, engine, region_bytes, block_bytes_max)?;
+    let verified = Verified {
+        engine,
+        ops,
+        used: &used,
+        order: &order,
+        files: &files,
+        limits: &limits,
+        has_steps: !steps.is_none(),
+    };
+    let verify = plan_verify(planner, values, &verified)?;
     let content = plan_content(planner, values, ops)?;
     let pace = plan_pace(planner, values)?;
     let think = plan_think(planner, values);
@@ -129,7 +182,7 @@ pub(super) fn plan_job(
         }
         _ => None,
     };
-    let steady_state = plan_steady_state(planner, values, &files, verify)?;
+    let steady_state = plan_steady_state(planner, values, &files, verify.as_ref())?;
     let [read_sizes, write_sizes, trim_sizes] = sizes;
     let nice = values.integer("nice").map(|nice| i32::try_from(nice).expect("the row's bounds keep it small"));
     Ok(JobPlan {
@@ -139,31 +192,66 @@ pub(super) fn plan_job(
         workers: values.small("numjobs").unwrap_or(1),
         files: files.into_iter().map(|file| file.plan).collect(),
         file_selection,
-        pattern: Pattern { mix: ops.mix, order, read_sizes, write_sizes, trim_sizes },
+        pattern: Pattern { mix: ops.mix, order, read_sizes, write_sizes, trim_sizes, steps },
         queue,
         limits,
         steady_state,
         direct,
         sync,
         write_flags,
-        flush: Flush {
-            fsync_every: values.number("fsync").unwrap_or(0),
-            fdatasync_every: values.number("fdatasync").unwrap_or(0),
-            end_fsync: values.bool("end_fsync"),
-        },
+        flush,
         pace,
         think,
         content,
+        source,
+        command,
+        cpu_load: plan_cpu_load(planner, values, engine)?,
+        guard: plan_guard(planner, values),
         verify,
         uring,
         simulated,
         cpus,
         nice,
+        scheduling: plan_scheduling(planner, values)?,
         invalidate: values.bool("invalidate"),
+        pre_read: values.bool("pre_read"),
         seed,
         buffer_alignment_bytes,
+        buffer_offset_bytes,
         continue_on_error: values.choice("continue_on_error") == Some("all"),
+        trace_syscalls: values.bool("trace_syscalls"),
+        strace: values.bool("strace"),
+        output: plan_output(planner, values),
         values: take(values).into_plan_values(),
+    })
+}
+
+/// Processors and I/O priority.
+fn plan_scheduling(planner: &mut Planner, values: &Values) -> Result<Scheduling, Refusal> {
+    if values.cpus("cpus_allowed").is_none() {
+        note_unused(planner, values, &["cpus_allowed_policy"], "no processors are named");
+    }
+    let small =
+        |name: &str| values.number(name).map(|number| u8::try_from(number).expect("the row's bounds keep it small"));
+    let io_priority = match (small("prioclass"), small("prio")) {
+        (None | Some(0), None | Some(0)) => None,
+        (Some(0), Some(_)) => {
+            return Err(values.refuse(
+                "prio",
+                Rule::Contradiction {
+                    one: values.quote("prioclass"),
+                    other: values.quote("prio"),
+                    reason: "no class has no levels",
+                    hint: "say `prioclass` 1, 2 or 3",
+                },
+            ));
+        }
+        (class, level) => Some((class.unwrap_or(2), level.unwrap_or(0))),
+    };
+    Ok(Scheduling {
+        shares_cpus: values.choice("cpus_allowed_policy") == Some("shared"),
+        io_priority,
+        ends_others: values.bool("exitall"),
     })
 }
 
@@ -172,8 +260,8 @@ fn take(values: &mut Values) -> Values {
     std::mem::replace(values, Values::empty())
 }
 
-fn note_unused(planner: &mut Planner, values: &Values, names: &[&str], because: &str) {
-    for name in names.iter().filter(|name| values.is_said(name)) {
+pub(super) fn note_unused(planner: &mut Planner, values: &Values, names: &[&str], because: &str) {
+    for name in names.iter().filter(|name| values.is_asked(name)) {
         planner.note(&values.job, &format!("{} has no effect: {because}", values.quote(name)));
     }
 }
@@ -208,6 +296,8 @@ fn plan_ops(planner: &mut Planner, values: &mut Values) -> Result<Ops, Refusal> 
         "read" => OpMix::Only(OpKind::Read),
         "write" => OpMix::Only(OpKind::Write),
         "trim" => OpMix::Only(OpKind::Trim),
+        // The trims come with the writes.
+        "trimwrite" => OpMix::Only(OpKind::Write),
         "rw" => OpMix::ReadWrite { read_percent: u8::try_from(read_percent).expect("a percentage") },
         other => unreachable!("`{other}` is no word of `rw`"),
     };
@@ -224,9 +314,12 @@ fn plan_ops(planner: &mut Planner, values: &mut Values) -> Result<Ops, Refusal> 
             "fsync",
             "fdatasync",
             "end_fsync",
+            "end_fdatasync",
+            "fsync_on_close",
             "rwf_dsync",
             "atomic",
             "zero_buffers",
+            "buffer_pattern",
             "refill_buffers",
             "buffer_compress_percentage",
             "dedupe_percentage",
@@ -255,7 +348,7 @@ fn plan_sizes(values: &Values) -> Result<([BlockSizes; 3], &'static str), Refusa
     Ok((values.sizes(option).expect("said, or `bs` by default").clone(), option))
 }
 
-fn plan_order(planner: &mut Planner, values: &Values, ops: Ops) -> Order {
+fn plan_order(planner: &mut Planner, values: &Values, ops: Ops, steps: &Steps) -> Order {
     if !ops.is_random {
         return Order::Sequential;
     }
@@ -264,7 +357,7 @@ fn plan_order(planner: &mut Planner, values: &Values, ops: Ops) -> Order {
     if !is_uniform {
         note_unused(planner, values, &["norandommap"], "a distribution that is not uniform keeps no map anyway");
     }
-    Order::Random { each_block_once: is_uniform && !values.bool("norandommap"), distribution }
+    Order::Random { each_block_once: is_uniform && !values.bool("norandommap") && steps.is_none(), distribution }
 }
 
 fn engine_of(word: &str) -> EngineKind {
@@ -301,7 +394,7 @@ fn plan_engine(
     let fallback = match (depth > 1, needs_flags) {
         (true, _) => EngineKind::Libaio,
         (false, true) => EngineKind::Pvsync2,
-        (false, false) => EngineKind::Sync,
+        (false, false) => EngineKind::Psync,
     };
     let mut reasons = Vec::new();
     for engine in [EngineKind::IoUring, fallback] {
@@ -348,7 +441,7 @@ fn plan_engine_options(
         let lack = "cannot poll for trims".into();
         return Err(values.refuse("hipri", Rule::EngineLacks { engine, lack, hint: "leave `hipri` out" }));
     }
-    for name in ["fixedbufs", "registerfiles", "sqthread_poll"] {
+    for name in ["fixedbufs", "registerfiles", "sqthread_poll", "drain"] {
         if is_uring || !values.bool(name) {
             continue;
         }
@@ -363,8 +456,61 @@ fn plan_engine_options(
         registered_files: is_uring && values.bool("registerfiles"),
         sqpoll: is_uring && values.bool("sqthread_poll"),
         iopoll: is_uring && hipri,
+        drain: is_uring && values.bool("drain"),
     };
+    if uring.drain && uring.iopoll {
+        let rule = Rule::Contradiction {
+            one: values.quote("drain"),
+            other: values.quote("hipri"),
+            reason: "a request that waits for those before it is not polled for meanwhile",
+            hint: "leave one of them out",
+        };
+        return Err(values.refuse("drain", rule));
+    }
     Ok((WriteFlags { hipri: hipri && engine == EngineKind::Pvsync2, ..flags }, uring))
+}
+
+/// The load of `cpuio`, which nothing but its time ends.
+fn plan_cpu_load(planner: &mut Planner, values: &Values, engine: EngineKind) -> Result<Option<CpuLoad>, Refusal> {
+    if engine != EngineKind::Cpuio {
+        note_unused(planner, values, &["cpuload", "cpuchunks"], "the engine is not `cpuio`");
+        return Ok(None);
+    }
+    let incomplete = |option: &str, needs| {
+        let rule = Rule::Incomplete { option: values.quote("ioengine"), needs, hint: "say it beside the engine" };
+        Err(values.refuse(option, rule))
+    };
+    let Some(percent) = values.number("cpuload") else { return incomplete("cpuload", "`cpuload`: how busy it is") };
+    if values.duration_ns("runtime").is_none() {
+        return incomplete("runtime", "`runtime`: nothing else would end it");
+    }
+    let percent = u8::try_from(percent).expect("the row's bounds keep it small");
+    Ok(Some(CpuLoad { percent, chunk_ns: values.duration_ns("cpuchunks").unwrap_or(50_000_000) }))
+}
+
+/// What the engines that move no data cannot do.
+fn check_without_data(values: &Values, engine: EngineKind, ops: Ops, files: &[JobFile]) -> Result<(), Refusal> {
+    let refuse =
+        |option: &str, lack: String, hint| Err(values.refuse(option, Rule::EngineLacks { engine, lack, hint }));
+    let is_device = |file: &&JobFile| file.facts.as_ref().is_some_and(|f| f.kind == TargetKind::BlockDevice);
+    if let Some(file) = files.iter().find(is_device) {
+        let lack = format!("works on files, and `{}` is a block device", file.plan.path);
+        return refuse("filename", lack, "name a file, or choose another engine");
+    }
+    if engine == EngineKind::Ftruncate {
+        if !matches!(ops.mix, OpMix::Only(OpKind::Write)) {
+            return refuse(
+                "rw",
+                "changes the length of files, which is a write".into(),
+                "say `rw = \"write\"` or \"randwrite\"",
+            );
+        }
+        if let Some(file) = files.iter().find(|file| file.plan.prepare == Prepare::UseExisting) {
+            let lack = format!("would change the length of `{}`, which exists", file.plan.path);
+            return refuse("filename", lack, "let it make a file of its own; what exists is never cut or extended");
+        }
+    }
+    Ok(())
 }
 
 /// What is wanted of the page cache, before the targets are asked.
@@ -384,7 +530,11 @@ fn plan_direct(
         values.refuse("direct", rule)
     };
     if !engine.touches_files() {
-        values.derive("direct", "off", format!("{} touches no file", engine.name()));
+        values.derive("direct", "off", format!("{} moves no data", engine.name()));
+        return Ok(DirectPolicy::Off);
+    }
+    if engine == EngineKind::Command {
+        values.derive("direct", "off", "the program opens the file as it likes");
         return Ok(DirectPolicy::Off);
     }
     if engine == EngineKind::Mmap {
@@ -448,10 +598,39 @@ fn plan_sync(planner: &mut Planner, values: &Values, engine: EngineKind, ops: Op
         return Err(values.refuse("sync", Rule::EngineLacks { engine, lack, hint }));
     }
     if !engine.touches_files() {
-        let because = format!("{} touches no file", engine.name());
+        let because = format!("{} moves no data", engine.name());
         note_unused(planner, values, &["sync", "invalidate"], &because);
     }
     Ok(sync)
+}
+
+/// Sync calls between the writes and after them.
+fn plan_flush(planner: &mut Planner, values: &Values) -> Result<Flush, Refusal> {
+    let contradiction = |one, other, reason, hint| {
+        let rule = Rule::Contradiction { one: values.quote(one), other: values.quote(other), reason, hint };
+        Err(values.refuse(other, rule))
+    };
+    let flush = Flush {
+        fsync_every: values.number("fsync").unwrap_or(0),
+        fdatasync_every: values.number("fdatasync").unwrap_or(0),
+        end_fsync: values.bool("end_fsync"),
+        end_fdatasync: values.bool("end_fdatasync"),
+        fsync_on_close: values.bool("fsync_on_close"),
+    };
+    if flush.fsync_every > 0 && flush.fdatasync_every > 0 {
+        let hint = "say one of them: `fsync` includes what `fdatasync` does";
+        return contradiction("fsync", "fdatasync", "a job makes one kind of sync call", hint);
+    }
+    for (name, is_set) in [("end_fsync", flush.end_fsync), ("fsync_on_close", flush.fsync_on_close)] {
+        if flush.end_fdatasync && is_set {
+            let reason = "the one call would take the work from the other, and neither would be measured";
+            return contradiction(name, "end_fdatasync", reason, "say one of them");
+        }
+    }
+    if flush.end_fsync && flush.fsync_on_close {
+        note_unused(planner, values, &["fsync_on_close"], "`end_fsync` makes the call");
+    }
+    Ok(flush)
 }
 
 fn plan_queue(values: &mut Values, engine: EngineKind) -> Result<Queue, Refusal> {
@@ -565,6 +744,33 @@ fn settle_direct(
     }
 }
 
+/// Holds deliberately misaligned buffers against what direct I/O needs. Required, the calls are made and the
+/// kernel refuses them: that is what was asked for. Preferred, direct I/O cannot be had.
+fn settle_buffers(
+    planner: &mut Planner,
+    values: &mut Values,
+    files: &[JobFile],
+    offset_bytes: u32,
+    policy: DirectPolicy,
+) -> DirectPolicy {
+    let facts = files.iter().filter_map(|file| file.facts.as_ref());
+    let needed = facts.map(|facts| facts.direct.memory_alignment_bytes.value.unwrap_or(512).max(1));
+    let Some(needed) = needed.max().filter(|needed| !offset_bytes.is_multiple_of(*needed)) else { return policy };
+    let buffers = format!("{} puts the buffers at no multiple of {needed} bytes", values.quote("buffer_offset"));
+    match policy {
+        DirectPolicy::Off => policy,
+        DirectPolicy::Prefer => {
+            planner.note(&values.job, &format!("direct I/O is preferred and cannot be had: {buffers}"));
+            values.derive("direct", "off", "preferred, but the buffers are not aligned for direct I/O");
+            DirectPolicy::Off
+        }
+        DirectPolicy::Require => {
+            planner.note(&values.job, &format!("{buffers}, which direct I/O needs: its calls may all fail"));
+            policy
+        }
+    }
+}
+
 /// Holds atomic writes against what the targets say of them. Where nobody says, the kernel decides at
 /// the first write.
 ///
@@ -634,7 +840,12 @@ fn check_polling(values: &Values, files: &[JobFile]) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn plan_limits(values: &mut Values, region_bytes: u64, block_bytes_max: u64) -> Result<Limits, Refusal> {
+fn plan_limits(
+    values: &mut Values,
+    engine: EngineKind,
+    region_bytes: u64,
+    block_bytes_max: u64,
+) -> Result<Limits, Refusal> {
     let runtime_ns = values.duration_ns("runtime");
     let is_time_based = values.bool("time_based");
     if is_time_based && runtime_ns.is_none() {
@@ -647,6 +858,7 @@ fn plan_limits(values: &mut Values, region_bytes: u64, block_bytes_max: u64) -> 
     }
     let size_is_io = values.is_said("filesize") && values.is_said("size");
     let (io_bytes, reason) = match (values.extent("io_size"), values.extent("size")) {
+        _ if engine.works_on_names() => (region_bytes, Some("one for each name")),
         (Some(Extent::Bytes(bytes)), _) => (bytes, None),
         (Some(Extent::Percent(percent)), _) => ((u128::from(region_bytes) * u128::from(percent) / 100) as u64, None),
         (None, Some(Extent::Bytes(bytes))) if size_is_io => (bytes, Some("`size`, since `filesize` is said")),
@@ -676,7 +888,7 @@ fn plan_steady_state(
     planner: &mut Planner,
     values: &Values,
     files: &[JobFile],
-    verify: Option<Verify>,
+    verify: Option<&Verify>,
 ) -> Result<Option<SteadyPlan>, Refusal> {
     if !values.bool("steady_state") {
         let because = "`steady_state` is not asked for";
@@ -699,8 +911,8 @@ fn plan_steady_state(
             "let the file be filled first: `overwrite = true`",
         );
     }
-    if files.iter().any(|file| file.plan.prepare == Prepare::CreateAllocated) {
-        let sentence = "the file is only allocated: the rounds of `steady_state` write it, and what is measured then \
+    if files.iter().any(|f| matches!(f.plan.prepare, Prepare::CreateAllocated | Prepare::CreateSparse)) {
+        let sentence = "nothing was written to the file yet: the rounds of `steady_state` write it, and what is measured then \
                         overwrites; `overwrite = true` says so from the beginning";
         planner.note(&values.job, sentence);
     }
@@ -713,107 +925,38 @@ fn plan_steady_state(
     Ok(Some(SteadyPlan { round_ns, rounds_max: values.small("steady_state_rounds").unwrap_or(25) }))
 }
 
-fn plan_verify(
-    values: &Values,
-    engine: EngineKind,
-    ops: Ops,
-    used: &[(OpKind, &BlockSizes)],
-    order: &Order,
-    files: &[JobFile],
-    limits: &Limits,
-) -> Result<Option<Verify>, Refusal> {
-    let checksum = match values.choice("verify") {
-        Some("crc32c") => Checksum::Crc32c,
-        Some("xxhash") => Checksum::Xxhash,
-        _ => return Ok(None),
-    };
-    let refuse =
-        |reason: String, hint: &'static str| Err(values.refuse("verify", Rule::VerifyImpossible { reason, hint }));
-    if !engine.touches_files() {
-        return refuse(format!("{} keeps no data", engine.name()), "choose an engine that does I/O");
-    }
-    if ops.has(OpKind::Trim) {
-        return refuse("trimmed blocks hold nothing".into(), "leave `verify` out");
-    }
-    // A block is compared whole, so its size must be known: a later write of another size would cut
-    // an earlier block, and a block that no longer fits at the end begins again at the start.
-    let BlockSizes::Fixed(block_bytes) = *used[0].1 else {
-        return refuse("blocks of several sizes overlap".into(), "use one `bs`");
-    };
-    if used.iter().any(|(_, sizes)| **sizes != BlockSizes::Fixed(block_bytes)) {
-        return refuse("reads and writes differ in size".into(), "use one `bs`");
-    }
-    if block_bytes < VERIFY_BLOCK_BYTES_MIN {
-        let reason = format!("a block needs {VERIFY_BLOCK_BYTES_MIN} bytes for its header");
-        return refuse(reason, "use larger blocks");
-    }
-    if !ops.has(OpKind::Write) {
-        return Ok(Some(Verify { checksum }));
-    }
-    // What must be known of a written block is which write came last. That is so if nobody else
-    // writes and no two writes of a block are in flight at once.
-    if let Order::Random { each_block_once: false, .. } = order {
-        let name = match values.distribution("random_distribution") {
-            Distribution::Uniform => "norandommap",
-            _ => "random_distribution",
-        };
-        let reason =
-            format!("with {} a block comes twice, and it is not known which write came last", values.quote(name));
-        return refuse(reason, "use `random_distribution = \"random\"` with the map, or leave `verify` out");
-    }
-    if values.number("numjobs").unwrap_or(1) > 1 {
-        return refuse("several workers write to the same blocks".into(), "use `numjobs = 1` or one job a file");
-    }
-    if values.number("dedupe_percentage").unwrap_or(0) > 0 {
-        let reason = "each block carries a header of its own, so none repeats another".into();
-        return refuse(reason, "leave `dedupe_percentage` out");
-    }
-    let depth = values.number("iodepth").unwrap_or(1);
-    let blocks: u64 = files.iter().map(|file| file.plan.size_bytes / block_bytes).fold(0, u64::saturating_add);
-    let issued = (limits.io_bytes / block_bytes).saturating_mul(limits.loops).min(limits.io_count.unwrap_or(u64::MAX));
-    // Files drawn at random do not end their passes together.
-    let has_uneven_passes = files.len() > 1 && values.choice("file_service_type") == Some("random");
-    let has_passes = limits.is_time_based || issued > blocks || has_uneven_passes;
-    // At the seam of two passes a block may be the last of one and among the first of the next; in
-    // order too, if one I/O is stuck while the others go round.
-    if depth > 1 && has_passes {
-        return refuse(
-            "from one pass to the next, two writes of a block may be in flight at once".into(),
-            "use `iodepth = 1`, or one pass: no `time_based`, `loops = 1`, `io_size` no more than `size`",
-        );
-    }
-    if ops.has(OpKind::Read) && !ops.is_random && depth > 1 {
-        let reason = "a block may be read while it is written".into();
-        return refuse(reason, "use `iodepth = 1` or `rw = \"randrw\"`");
-    }
-    Ok(Some(Verify { checksum }))
-}
-
 fn plan_content(planner: &mut Planner, values: &Values, ops: Ops) -> Result<Content, Refusal> {
     let percent = |name: &str| u8::try_from(values.number(name).unwrap_or(0)).expect("a percentage");
-    let is_zero = values.bool("zero_buffers");
+    let fixed = if values.bool("zero_buffers") {
+        Some(("zero_buffers", ContentKind::Zero))
+    } else if values.pattern("buffer_pattern").is_some() {
+        Some(("buffer_pattern", ContentKind::Pattern))
+    } else {
+        None
+    };
     let content = Content {
-        kind: if is_zero { ContentKind::Zero } else { ContentKind::Random },
+        kind: fixed.map_or(ContentKind::Random, |fixed| fixed.1),
+        pattern: values.pattern("buffer_pattern").unwrap_or_default().to_vec(),
         compressible_percent: percent("buffer_compress_percentage"),
         duplicate_percent: percent("dedupe_percentage"),
         refill: values.bool("refill_buffers"),
     };
-    if is_zero && ops.has(OpKind::Write) {
-        for name in ["buffer_compress_percentage", "dedupe_percentage"] {
-            if percent(name) > 0 {
-                return Err(values.refuse(
-                    name,
-                    Rule::Contradiction {
-                        one: values.quote("zero_buffers"),
-                        other: values.quote(name),
-                        reason: "zeros compress and repeat altogether",
-                        hint: "leave one of them out",
-                    },
-                ));
-            }
-        }
-        note_unused(planner, values, &["refill_buffers"], "zeros are zeros");
+    let Some((fixed, _)) = fixed.filter(|_| ops.has(OpKind::Write)) else { return Ok(content) };
+    let said = |name: &'static str| match name {
+        "buffer_pattern" => fixed != name && values.pattern(name).is_some(),
+        _ => percent(name) > 0,
+    };
+    let others = ["buffer_pattern", "buffer_compress_percentage", "dedupe_percentage"];
+    if let Some(other) = others.into_iter().find(|name| said(name)) {
+        let rule = Rule::Contradiction {
+            one: values.quote(fixed),
+            other: values.quote(other),
+            reason: "content that is always the same is no other",
+            hint: "leave one of them out",
+        };
+        return Err(values.refuse(other, rule));
     }
+    note_unused(planner, values, &["refill_buffers"], "the content is always the same");
     Ok(content)
 }
 
@@ -841,12 +984,33 @@ fn plan_pace(planner: &mut Planner, values: &Values) -> Result<Option<Pace>, Ref
     }
 }
 
+/// What ends the job as failed because it is slow.
+fn plan_guard(planner: &mut Planner, values: &Values) -> Guard {
+    let rate = |name: &str| values.rate(name).map_or(0, |rate| rate.ceil() as u64);
+    let guard = Guard {
+        bytes_per_s_min: rate("rate_min"),
+        ios_per_s_min: rate("rate_iops_min"),
+        cycle_ns: values.number("rate_cycle").unwrap_or(1000).saturating_mul(1_000_000),
+        latency_ns_max: values.duration_ns("max_latency").unwrap_or(0),
+    };
+    if guard.bytes_per_s_min == 0 && guard.ios_per_s_min == 0 {
+        note_unused(planner, values, &["rate_cycle"], "neither `rate_min` nor `rate_iops_min` is given");
+    }
+    if guard.is_none() { Guard::default() } else { guard }
+}
+
 fn plan_think(planner: &mut Planner, values: &Values) -> Option<Think> {
     let Some(time_ns) = values.duration_ns("thinktime") else {
-        note_unused(planner, values, &["thinktime_blocks"], "no `thinktime` is given");
+        let names = ["thinktime_blocks", "thinktime_spin", "thinktime_iotime"];
+        note_unused(planner, values, &names, "no `thinktime` is given");
         return None;
     };
-    Some(Think { time_ns, every: values.number("thinktime_blocks").unwrap_or(1) })
+    let after_ns = values.duration_ns("thinktime_iotime").unwrap_or(0);
+    let every = match values.is_said("thinktime_blocks") || after_ns == 0 {
+        true => values.number("thinktime_blocks").unwrap_or(1),
+        false => 0,
+    };
+    Some(Think { time_ns, every, after_ns, spin_ns: values.duration_ns("thinktime_spin").unwrap_or(0).min(time_ns) })
 }
 
 fn plan_seed(planner: &Planner, values: &mut Values, index: usize) -> u64 {
@@ -865,7 +1029,7 @@ fn plan_seed(planner: &Planner, values: &mut Values, index: usize) -> u64 {
 /// One step of SplitMix64: neighbouring numbers become unrelated seeds.
 ///
 /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-fn splitmix64(state: u64) -> u64 {
+pub(crate) fn splitmix64(state: u64) -> u64 {
     let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -3,7 +3,9 @@
 use crate::refusal::{Refusal, Rule};
 use crate::table::{DefaultValue, OptionRow, TABLE, row, suggestion};
 use crate::value::{Extent, Value};
-use trueio_model::{BlockSizes, Distribution, JobSpec, Origin, PlanValue, SimulatedDevice};
+use trueio_model::{
+    BlockPattern, BlockSizes, Distribution, JobSpec, Origin, PlanValue, SimulatedDevice, SourceAddress,
+};
 
 /// The options of one job, in the table's order.
 pub(super) struct Values {
@@ -71,6 +73,13 @@ impl Values {
         !matches!(self.item(name).origin, Origin::Default | Origin::Derived { .. })
     }
 
+    /// True if somebody spoke about the option for this job: not fio's defaults, which hold for all jobs, and of
+    /// which it is no news that they have no effect.
+    pub(super) fn is_asked(&self, name: &str) -> bool {
+        let is_default = |name: &str| name == crate::fio::PRESET;
+        self.is_said(name) && !matches!(&self.item(name).origin, Origin::Preset { name } if is_default(name))
+    }
+
     /// The option and its value, for a message: `` `bs = 4k` (job.toml:3) ``.
     pub(super) fn quote(&self, name: &str) -> String {
         let item = self.item(name);
@@ -94,6 +103,15 @@ impl Values {
         let item = self.items.iter_mut().find(|item| item.row.name == name);
         let item = item.expect("the planner derives rows of the table");
         item.text = text.into();
+        item.origin = Origin::Derived { reason: reason.into() };
+    }
+
+    /// Gives an option that nobody spoke about the value that the plan worked out.
+    pub(super) fn settle(&mut self, name: &str, value: Value, reason: impl Into<String>) {
+        let item = self.items.iter_mut().find(|item| item.row.name == name);
+        let item = item.expect("the planner settles rows of the table");
+        item.text = item.row.kind.write(&value);
+        item.value = Some(value);
         item.origin = Origin::Derived { reason: reason.into() };
     }
 
@@ -190,11 +208,64 @@ impl Values {
         }
     }
 
+    pub(super) fn pattern(&self, name: &str) -> Option<&[u8]> {
+        match &self.item(name).value {
+            Some(Value::Pattern(bytes)) => Some(bytes),
+            None => None,
+            other => unreachable!("`{name}` is no pattern: {other:?}"),
+        }
+    }
+
+    pub(super) fn percentiles(&self, name: &str) -> &[f64] {
+        match &self.item(name).value {
+            Some(Value::Percentiles(percents)) => percents,
+            other => unreachable!("`{name}` is no list of percentages with a default: {other:?}"),
+        }
+    }
+
+    /// A switch without a default: `None` if nobody spoke about it.
+    pub(super) fn said_bool(&self, name: &str) -> Option<bool> {
+        match &self.item(name).value {
+            Some(Value::Bool(is)) => Some(*is),
+            None => None,
+            other => unreachable!("`{name}` is no boolean: {other:?}"),
+        }
+    }
+
+    pub(super) fn block_pattern(&self, name: &str) -> Option<&BlockPattern> {
+        match &self.item(name).value {
+            Some(Value::BlockPattern(pattern)) => Some(pattern),
+            None => None,
+            other => unreachable!("`{name}` is no pattern of a block: {other:?}"),
+        }
+    }
+
     pub(super) fn cpus(&self, name: &str) -> Option<&[u32]> {
         match &self.item(name).value {
             Some(Value::Cpus(cpus)) => Some(cpus),
             None => None,
             other => unreachable!("`{name}` is no list of processors: {other:?}"),
+        }
+    }
+
+    pub(super) fn words(&self, name: &str) -> Option<&[String]> {
+        match &self.item(name).value {
+            Some(Value::Words(words)) => Some(words),
+            None => None,
+            other => unreachable!("`{name}` is no list of words: {other:?}"),
+        }
+    }
+
+    /// The options that somebody spoke about.
+    pub(super) fn said(&self) -> impl Iterator<Item = &'static str> {
+        self.items.iter().map(|item| item.row.name).filter(|name| self.is_said(name))
+    }
+
+    pub(super) fn address(&self, name: &str) -> Option<&SourceAddress> {
+        match &self.item(name).value {
+            Some(Value::Address(address)) => Some(address),
+            None => None,
+            other => unreachable!("`{name}` is no address: {other:?}"),
         }
     }
 

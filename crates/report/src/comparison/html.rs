@@ -2,9 +2,6 @@
 
 use super::{plots, words};
 use crate::text::clean;
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment};
 use serde::Serialize;
 use trueio_model::{Comparison, Conclusion, GateVerdict, Part};
 
@@ -12,7 +9,6 @@ const PAGE: &str = include_str!("page.html");
 
 /// The comparison as a self-contained HTML page.
 pub fn comparison_html(comparison: &Comparison) -> String {
-    let style = crate::html::PAGE.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next());
     let setting = comparison.setting.as_deref();
     let facts = setting.map(|record| {
         let lines = record.targets.iter().flat_map(crate::words::target_lines);
@@ -23,7 +19,7 @@ pub fn comparison_html(comparison: &Comparison) -> String {
     });
     let page = Page {
         title: format!("{} compare", cleaned(&comparison.tool.name)),
-        style: style.unwrap_or_default(),
+        style: crate::html::style(),
         started: cleaned(&comparison.started_at.replace('T', " ").replace('Z', " UTC")),
         method: words::method(comparison),
         command: cleaned(&comparison.command.join(" ")),
@@ -50,16 +46,7 @@ pub fn comparison_html(comparison: &Comparison) -> String {
         // `<` occurs in JSON only inside strings, where its escape means the same.
         document: serde_json::to_string(comparison).unwrap_or_default().replace('<', "\\u003c"),
     };
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    if let Ok(syntax) = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build() {
-        environment.set_syntax(syntax);
-    }
-    let template = environment.template_from_named_str("comparison.html", PAGE);
-    // The template is part of this program, and a test renders all of it.
-    template
-        .and_then(|t| t.render(Serde(&page)))
-        .unwrap_or_else(|e| unreachable!("the page's template is sound: {e:#}"))
+    crate::html::render("comparison.html", PAGE, &page)
 }
 
 fn cleaned(text: &str) -> String {
@@ -109,6 +96,8 @@ struct PageSide {
     verdict: String,
     level: String,
     reasons: Vec<String>,
+    /// Its system calls: what was recorded, and a row a call.
+    syscalls: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -147,6 +136,11 @@ impl PagePart {
                     verdict: side.verdict.to_string(),
                     level: side.level.to_string(),
                     reasons: side.reasons.iter().map(|s| cleaned(s)).collect(),
+                    syscalls: words::syscalls(index, side)
+                        .iter()
+                        .flat_map(|(item, rows)| std::iter::once(item).chain(rows))
+                        .map(|s| cleaned(s))
+                        .collect(),
                 })
                 .collect(),
             tables: (1..part.sides.len()).map(|side| Table::of(comparison, part, side)).collect(),

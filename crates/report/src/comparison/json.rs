@@ -43,7 +43,11 @@ pub fn parse_comparison(text: &str) -> Result<Comparison, ComparisonError> {
     }
     match head.version.as_u64() {
         Some(version) if version > u64::from(COMPARISON_VERSION) => Err(ComparisonError::Newer(version)),
-        Some(1..) => serde_json::from_str(text).map_err(ComparisonError::Damaged),
+        Some(1..) => {
+            let mut comparison: Comparison = serde_json::from_str(text).map_err(ComparisonError::Damaged)?;
+            comparison.setting.iter_mut().for_each(|record| record.upgrade());
+            Ok(comparison)
+        }
         _ => Err(ComparisonError::NotAComparison),
     }
 }

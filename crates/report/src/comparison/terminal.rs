@@ -21,6 +21,7 @@ pub fn comparison_terminal(comparison: &Comparison, style: &Style) -> String {
         let title = if part.name.is_empty() { "Cannot tell".to_owned() } else { format!("Cannot tell: {}", part.name) };
         page.list(&title, &words::reasons(part));
         page.evidence(part);
+        page.syscalls(part);
     }
     page.list("Notes", &comparison.notes);
     page.gates(comparison);
@@ -183,6 +184,19 @@ impl Page {
             wrap(&mut self.out, "  ", 4, &format!("{side}:"), self.style.width);
             for reason in reasons {
                 wrap(&mut self.out, "    ", 6, &reason, self.style.width);
+            }
+        }
+    }
+
+    fn syscalls(&mut self, part: &Part) {
+        if part.sides.iter().all(|side| side.syscalls.is_none()) {
+            return;
+        }
+        self.heading(if part.name.is_empty() { "System calls, of the last slice" } else { "System calls" });
+        for (index, side) in part.sides.iter().enumerate() {
+            for (item, rows) in words::syscalls(index, side) {
+                wrap(&mut self.out, "  ", 4, &item, self.style.width);
+                rows.iter().for_each(|row| wrap(&mut self.out, "    ", 6, row, self.style.width));
             }
         }
     }

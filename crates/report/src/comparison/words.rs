@@ -221,6 +221,14 @@ pub(super) fn gate_word(verdict: GateVerdict) -> &'static str {
     }
 }
 
+/// The system calls of a side, where they were recorded.
+pub(super) fn syscalls(index: usize, side: &Side) -> Vec<crate::words::Item> {
+    let Some(trace) = &side.syscalls else { return Vec::new() };
+    let mut items = crate::syscalls::of_trace(&side.name, trace);
+    items.iter_mut().for_each(|(item, _)| *item = format!("{} {item}", letter(index)));
+    items
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -42,7 +42,7 @@ const WHAT: [Named; 3] = [
 ];
 
 const CASES: [(&str, &str); 2] =
-    [("depth 32", "--ioengine=io_uring --iodepth=32"), ("depth 1", "--ioengine=sync --iodepth=1")];
+    [("depth 32", "--ioengine=io_uring --iodepth=32"), ("depth 1", "--ioengine=psync --iodepth=1")];
 
 /// Measures, prints; `false` if the evidence did not reach requests, so that its cost was not measured.
 pub(crate) fn run(args: &[&str]) -> Result<bool> {
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
 }
 
 /// `+0.31 % (95 %: -0.50 to +0.90; all: -2.1 to +1.7)`.
-fn told(mut ratios: Vec<f64>) -> String {
+pub(super) fn told(mut ratios: Vec<f64>) -> String {
     ratios.sort_by(f64::total_cmp);
     let Some(estimate) = Estimate::of(ratios.clone()) else { return "not known".to_owned() };
     let percent = |ratio: f64| format!("{:+.2} %", (ratio - 1.0) * 100.0);

@@ -8,8 +8,10 @@
 //! Cannot see: CPU time of kernel threads (a loop device's worker) and of interrupts. Rates of two
 //! tools are comparable only within a turn.
 
+pub(crate) mod agreement;
 mod cases;
 pub(crate) mod evidence;
+pub(crate) mod syscalls;
 mod table;
 mod targets;
 mod tools;

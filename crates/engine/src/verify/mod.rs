@@ -10,11 +10,16 @@
 //! | 16..24 | `offset`   | where the block was meant to go, in bytes                          |
 //! | 24..32 | `sequence` | the write's number within its worker, from 1                       |
 //! | 32..36 | `length`   | the block's length, in bytes                                       |
-//! | 36..40 | `kind`     | 1: CRC-32C, 2: XXH3 (64 bits)                                      |
-//! | 40..48 | `checksum` | over bytes 0..40 and 48..length                                    |
+//! | 36..40 | `kind`     | 1: CRC-32C, 2: XXH3 (64 bits), …: the place in [`Checksum::ALL`]   |
+//! | 40..48 | `checksum` | over bytes 0..40 and 48..length; 0 if the kind has none            |
 //!
 //! Little-endian. A wrong place shows by `offset`, an old write by `sequence`, a foreign one by
 //! `run`, torn or rotten data by the checksum.
+
+mod block;
+mod digest;
+
+pub(crate) use block::BlockSeal;
 
 use crate::request::Request;
 use trueio_model::{Checksum, VerifyFailure};
@@ -43,34 +48,15 @@ fn word(block: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(block[at..at + 8].try_into().expect("eight bytes"))
 }
 
-fn digest(block: &[u8], kind: Checksum) -> u64 {
-    match kind {
-        Checksum::Crc32c => {
-            u64::from(crc32c::crc32c_append(crc32c::crc32c(&block[..40]), &block[BLOCK_HEADER_BYTES..]))
-        }
-        Checksum::Xxhash => {
-            let mut hash = xxhash_rust::xxh3::Xxh3::new();
-            hash.update(&block[..40]);
-            hash.update(&block[BLOCK_HEADER_BYTES..]);
-            hash.digest()
-        }
-    }
-}
-
-/// What job files call it.
-fn name_of(checksum: Checksum) -> &'static str {
-    match checksum {
-        Checksum::Crc32c => "crc32c",
-        Checksum::Xxhash => "xxhash",
-    }
+/// The checksum that belongs into the header of `block`.
+fn digest_of(block: &[u8], kind: Checksum) -> u64 {
+    digest::digest(kind, [&block[..40], &block[BLOCK_HEADER_BYTES..]])
 }
 
 /// The checksum's number in the header.
 fn kind_number(checksum: Checksum) -> u32 {
-    match checksum {
-        Checksum::Crc32c => 1,
-        Checksum::Xxhash => 2,
-    }
+    // Places in the list are never given to another.
+    Checksum::ALL.iter().zip(1..).find(|(kind, _)| **kind == checksum).map_or(0, |(_, number)| number)
 }
 
 impl BlockHeader {
@@ -86,7 +72,7 @@ impl BlockHeader {
         block[24..32].copy_from_slice(&self.sequence.to_le_bytes());
         block[32..36].copy_from_slice(&self.length.to_le_bytes());
         block[36..40].copy_from_slice(&kind_number(self.checksum).to_le_bytes());
-        let sum = digest(block, self.checksum);
+        let sum = digest_of(block, self.checksum);
         block[40..48].copy_from_slice(&sum.to_le_bytes());
     }
 
@@ -133,11 +119,11 @@ impl BlockHeader {
         let kind = word(block, 36) as u32;
         if kind != kind_number(self.checksum) {
             return Err((
-                format!("a checksum of kind {} ({})", kind_number(self.checksum), name_of(self.checksum)),
+                format!("a checksum of kind {} ({})", kind_number(self.checksum), self.checksum.name()),
                 format!("kind {kind}: the block was written with another `verify`"),
             ));
         }
-        let (stored, computed) = (word(block, 40), digest(block, self.checksum));
+        let (stored, computed) = (word(block, 40), digest_of(block, self.checksum));
         if stored != computed {
             return Err((
                 format!("checksum {stored:016x}, as the header of write {sequence} says"),
@@ -149,7 +135,7 @@ impl BlockHeader {
 }
 
 /// True if the block begins with a header of `run`: it was written by that worker and can be compared.
-pub(crate) fn was_written_by(block: &[u8], run: u64) -> bool {
+fn was_written_by(block: &[u8], run: u64) -> bool {
     block[..8] == MAGIC && word(block, 8) == run
 }
 
@@ -171,12 +157,17 @@ mod tests {
 
     #[test]
     fn an_honest_block_passes_and_each_lie_is_named() {
-        for kind in [Checksum::Crc32c, Checksum::Xxhash] {
+        for kind in Checksum::ALL.into_iter().filter(|kind| kind.has_header() && !kind.compares_pattern()) {
             let (header, block) = sealed(kind);
             assert_eq!(header.compare(&block), Ok(()));
             let mut rotten = block.clone();
             rotten[4095] ^= 1;
-            assert!(header.compare(&rotten).unwrap_err().1.contains("not those that were written"));
+            let found = header.compare(&rotten);
+            if kind == Checksum::Meta {
+                assert_eq!(found, Ok(()), "it has no checksum");
+            } else {
+                assert!(found.unwrap_err().1.contains("not those that were written"), "{}", kind.name());
+            }
             assert!(header.compare(&vec![0; 4096]).unwrap_err().1.contains("never arrived"));
             assert!(BlockHeader { offset: 0, ..header }.compare(&block).unwrap_err().1.contains("wrong place"));
             assert!(BlockHeader { sequence: 4, ..header }.compare(&block).unwrap_err().1.contains("older block"));
@@ -187,7 +178,7 @@ mod tests {
             let foreign = BlockHeader { checksum: other, ..header };
             let (expected, found) = foreign.compare(&block).unwrap_err();
             assert!(
-                expected.ends_with(&format!("({})", name_of(other))) && found.contains("another `verify`"),
+                expected.ends_with(&format!("({})", other.name())) && found.contains("another `verify`"),
                 "{expected}"
             );
         }

@@ -1,0 +1,196 @@
+//! `trueio fio`, and the program called under the name `fio`: fio's command line, its exit codes.
+//!
+//! Exit codes: 0 done; 1 the command line, a job file or a job was refused, an I/O failed, or nothing was
+//! done at all; 128 after SIGINT and SIGTERM, with the results until then. fio reports success for a
+//! run that was refused because a device is mounted, and for one without a single I/O; this does not.
+//!
+//! Standard output and `--output` carry the results and nothing else; standard error is empty unless
+//! something went wrong.
+
+mod around;
+mod exec;
+mod status;
+
+use around::Live;
+
+use crate::failure::Failure;
+use crate::machine;
+use crate::{output, progress, run};
+use std::path::Path;
+use std::process::ExitCode;
+use trueio_job::fio::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat};
+use trueio_model::{JobSpec, Outcome, RunRecord};
+use trueio_report::fio::Format;
+use trueio_run::{Request, watch_signals};
+
+pub(crate) const ABOUT: &str = "fio's own command line and job files";
+
+/// fio's exit code after SIGINT and SIGTERM.
+const INTERRUPTED: u8 = 128;
+
+/// fio's arguments, if the program was called for them: `trueio fio …`, or under the name `fio`.
+pub(crate) fn arguments() -> Option<Vec<String>> {
+    let mut words = std::env::args_os();
+    let called = words.next().unwrap_or_default();
+    let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    if Path::new(&called).file_name().is_some_and(|name| name == "fio") {
+        return Some(words);
+    }
+    match words.split_first() {
+        Some((command, rest)) if command == "fio" => Some(rest.to_vec()),
+        _ => None,
+    }
+}
+
+/// The whole command.
+pub(crate) fn command(arguments: &[String]) -> ExitCode {
+    let request = match trueio_job::fio::read(arguments, &Live) {
+        Ok(request) => request,
+        Err(error) => return refused(&error.render()),
+    };
+    let answer = match &request.action {
+        Action::Version => Some(format!("{FIO_VERSION}\n")),
+        Action::Help => Some(trueio_job::fio::program_help()),
+        Action::CommandHelp(name) => match trueio_job::fio::command_help(name.as_deref()) {
+            Some(text) => Some(text),
+            None => return refused(&format!("`{}` is not an option", name.as_deref().unwrap_or(""))),
+        },
+        Action::EngineHelp(name) => match trueio_job::fio::engine_help(name.as_deref()) {
+            Some(text) => Some(text),
+            None => return refused(&format!("the engine `{}` is not here", name.as_deref().unwrap_or(""))),
+        },
+        Action::ShowCommand => Some(trueio_job::fio::show_command(&request.jobs)),
+        Action::ParseOnly => Some(String::new()),
+        Action::Run => None,
+    };
+    match answer {
+        Some(text) => match output::print_all(&text) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                failure.show();
+                ExitCode::FAILURE
+            }
+        },
+        None => run_jobs(request),
+    }
+}
+
+/// The jobs of one of fio's job files, for the commands that take job files. What has no effect is told on
+/// stderr.
+pub(crate) fn read_job_file(path: &Path) -> Result<Vec<JobSpec>, Failure> {
+    let name = path.to_string_lossy();
+    let text = trueio_job::fio::Surroundings::read_file(&Live, &name)
+        .map_err(|reason| Failure::refused(format!("job file `{name}` cannot be read\n  because: {reason}")))?;
+    let mut request =
+        trueio_job::fio::read_job_file(&name, &text, &Live).map_err(|error| Failure::refused(error.render()))?;
+    trueio_job::fio::meet_targets(&mut request.jobs, &machine::Live::touching_nothing(), &request.settings)
+        .map_err(|error| Failure::refused(error.render()))?;
+    for note in &request.notes {
+        eprintln!("note: {note}");
+    }
+    Ok(request.jobs)
+}
+
+fn refused(text: &str) -> ExitCode {
+    let text = text.trim_end();
+    if text.starts_with("error") {
+        eprintln!("{text}")
+    } else {
+        eprintln!("error: {text}")
+    }
+    ExitCode::FAILURE
+}
+
+fn run_jobs(mut request: FioRequest) -> ExitCode {
+    if request.settings.debug.iter().any(|part| ["parse", "job", "process", "all"].contains(&part.as_str())) {
+        for job in &request.jobs {
+            eprintln!("parse: job `{}`", job.name);
+            for (name, value) in &job.options {
+                eprintln!("parse:   {name}={} ({})", value.text, value.origin);
+            }
+        }
+    }
+    let found = machine::Live::touching_nothing();
+    if let Err(error) = trueio_job::fio::meet_targets(&mut request.jobs, &found, &request.settings) {
+        return refused(&error.render());
+    }
+    let mut plan = match run::planned(&request.jobs, idle_baseline_ns(&request.jobs), run::refuse_unreachable) {
+        Ok(plan) => plan,
+        Err(failure) => {
+            failure.show();
+            return ExitCode::FAILURE;
+        }
+    };
+    plan.notes.splice(0..0, request.notes.iter().cloned());
+    let output_path = request.settings.output.clone();
+    if let Some(path) = &output_path {
+        let targets = plan.jobs.iter().flat_map(|job| &job.files);
+        if let Some(target) = targets.into_iter().find(|file| output::is_same(Path::new(path), Path::new(&file.path))) {
+            return refused(&format!("`--output={path}` would replace `{}`, which a job uses", target.path));
+        }
+        if let Err(failure) = output::check_file("--output", Path::new(path)) {
+            failure.show();
+            return ExitCode::FAILURE;
+        }
+    }
+    let has_baseline = plan.idle_baseline_ns > 0;
+    let commands = match exec::Commands::of(&request) {
+        Ok(commands) => commands,
+        Err(error) => return refused(&error.render()),
+    };
+    let has_line = request.settings.eta != Eta::Never;
+    let stop = watch_signals();
+    let whole = Request {
+        kind: "fio".to_owned(),
+        command: crate::arguments::as_typed(),
+        spec: request.jobs.clone(),
+        plan,
+        has_evidence: true,
+    };
+    let line = if has_line { progress::Line::new() } else { progress::Line::hidden() };
+    let mut observer =
+        exec::Around::new(line.without_idle(!has_baseline), commands, status::Results::new(&request.settings));
+    let record = trueio_run::run(whole, stop, &mut observer);
+    let (failed_command, results) = observer.finish();
+    deliver(results, &record, failed_command)
+}
+
+/// How long the disks are watched idle before each phase, in nanoseconds: where it does not show. Scripts
+/// run short jobs by the hundred, and without it others' I/O cannot be told from ours.
+fn idle_baseline_ns(jobs: &[JobSpec]) -> u64 {
+    let runtime_s = |job: &JobSpec| job.options.get("runtime")?.text.strip_suffix('s')?.parse::<u64>().ok();
+    if jobs.iter().filter_map(runtime_s).max().unwrap_or(0) >= 5 { machine::IDLE_BASELINE_NS } else { 0 }
+}
+
+fn deliver(results: status::Results, record: &RunRecord, failed_command: Option<FioError>) -> ExitCode {
+    if let Err(failure) = results.end(record) {
+        failure.show();
+        return ExitCode::FAILURE;
+    }
+    if let Some(error) = failed_command {
+        return refused(&error.render());
+    }
+    match &record.outcome {
+        Outcome::Interrupted { .. } => ExitCode::from(INTERRUPTED),
+        Outcome::Failed { reason } => refused(reason),
+        Outcome::Complete if issued(record) == 0 && record.plan.jobs.iter().any(|job| job.engine.name() != "cpuio") => {
+            refused("the jobs did not issue a single I/O")
+        }
+        Outcome::Complete => ExitCode::SUCCESS,
+    }
+}
+
+fn format_of(format: OutputFormat) -> Format {
+    match format {
+        OutputFormat::Normal => Format::Normal,
+        OutputFormat::Terse => Format::Terse,
+        OutputFormat::Json => Format::Json,
+        OutputFormat::JsonPlus => Format::JsonPlus,
+        OutputFormat::JsonLines => Format::JsonLines,
+    }
+}
+
+/// I/Os of all jobs in the measured time.
+fn issued(record: &RunRecord) -> u64 {
+    record.phases.iter().flat_map(|phase| &phase.jobs).flat_map(|job| &job.ops).map(|op| op.io_count).sum()
+}

@@ -1,0 +1,118 @@
+//! Results, at the end and, with `--status-interval`, while the jobs run.
+//!
+//! As in fio, what is printed meanwhile are whole documents, each from the beginning of the run on, one behind
+//! the other. The format `jsonl`, which is ours, gives a line for each interval with what was done in
+//! it, and a line with the result at the end.
+
+use super::format_of;
+use crate::failure::Failure;
+use crate::output;
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+use trueio_job::fio::{FIO_VERSION, Settings};
+use trueio_model::RunRecord;
+use trueio_report::fio::{FioOutput, Format, banner, interval_line, render};
+
+/// Where results go, and what was written there already.
+#[derive(Debug)]
+pub(super) struct Results {
+    options: FioOutput,
+    every: Option<Duration>,
+    path: Option<PathBuf>,
+    file: Option<File>,
+    has_banner: bool,
+    /// The phase of the last interval, and its end in the phase's measured part.
+    until: (usize, u64),
+    failed: Option<Failure>,
+}
+
+impl Results {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let formats: Vec<Format> = match settings.formats.is_empty() {
+            true => vec![Format::Normal],
+            false => settings.formats.iter().copied().map(format_of).collect(),
+        };
+        Self {
+            options: FioOutput {
+                formats,
+                terse_version: settings.terse_version.unwrap_or(3),
+                version: FIO_VERSION.to_owned(),
+                ..FioOutput::default()
+            },
+            every: settings.status_interval_ns.map(Duration::from_nanos).filter(|every| !every.is_zero()),
+            path: settings.output.as_ref().map(PathBuf::from),
+            file: None,
+            has_banner: false,
+            until: (0, 0),
+            failed: None,
+        }
+    }
+
+    /// How often results are wanted meanwhile.
+    pub(super) fn every(&self) -> Option<Duration> {
+        self.every
+    }
+
+    /// The results so far of a run that goes on.
+    pub(super) fn meanwhile(&mut self, so_far: &RunRecord) {
+        if self.failed.is_some() {
+            return;
+        }
+        let mut text = self.banner(so_far);
+        let others: Vec<Format> =
+            self.options.formats.iter().copied().filter(|format| *format != Format::JsonLines).collect();
+        if others.len() < self.options.formats.len() {
+            let phases = so_far.phases.len();
+            let since_ns = if self.until.0 == phases { self.until.1 } else { 0 };
+            let rows = so_far.phases.last().into_iter().flat_map(|phase| &phase.jobs).flat_map(|job| &job.series);
+            self.until = (phases, rows.map(|row| row.end_ns).max().unwrap_or(since_ns));
+            text.push_str(&interval_line(so_far, since_ns));
+        }
+        text.push_str(&render(so_far, &FioOutput { formats: others, is_interim: true, ..self.options.clone() }));
+        self.failed = self.write(&text).err();
+    }
+
+    /// The results of the whole run.
+    pub(super) fn end(mut self, record: &RunRecord) -> Result<(), Failure> {
+        if let Some(failure) = self.failed.take() {
+            return Err(failure);
+        }
+        let text = self.banner(record) + &render(record, &self.options);
+        self.write(&text)
+    }
+
+    /// Normal text alone begins with the version and a line for each job, as in fio.
+    fn banner(&mut self, record: &RunRecord) -> String {
+        let mut text = String::new();
+        if self.options.formats != [Format::Normal] || std::mem::replace(&mut self.has_banner, true) {
+            return text;
+        }
+        for (index, spec) in record.spec.iter().enumerate() {
+            let Some(fio) = &spec.fio else { continue };
+            match fio.clone {
+                // The banner knows the plan, where each clone has a name of its own.
+                0 => {
+                    let banner = banner(&record.plan, index).unwrap_or_default();
+                    let rest = banner.split_once("): ").map_or("", |(_, rest)| rest);
+                    text.push_str(&format!("{}: (g={}): {rest}\n", fio.name, fio.group));
+                }
+                1 => text.push_str("...\n"),
+                _ => {}
+            }
+        }
+        text.push_str(&format!("{FIO_VERSION}\n"));
+        text
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), Failure> {
+        let Some(path) = &self.path else { return output::print_all(text) };
+        let failed = |e: std::io::Error| Failure::failed(format!("`{}` could not be written", path.display()), &e);
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(File::create(path).map_err(failed)?),
+        };
+        file.write_all(text.as_bytes()).map_err(failed)
+    }
+}

@@ -1,0 +1,549 @@
+//! `trueio study`: published experiments, yours beside theirs.
+//!
+//! Exit codes: 0 the study was run, whatever it found; 1 a row failed that should not have, or it was interrupted;
+//! 2 the request was refused. A figure that the evidence contradicts is a finding here, not a failure.
+
+use crate::failure::{Failure, chain};
+use crate::machine::{Live, entropy, machine};
+use crate::run::planned_on;
+use crate::usb::Transports;
+use crate::{arguments, output, progress};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use trueio_engine::Availability;
+use trueio_job::{FactsSource, Machine};
+use trueio_model::{JobSpec, Outcome, Plan, StudyRecord, TargetKind};
+use trueio_run::{Observer, Tick, watch_signals};
+use trueio_study::{
+    Brought, EMBEDDED, Head, JOURNAL_FORMAT, Journal, Order, Refused, Samples, Standing, Study, Surroundings, Target,
+    Variables, Watcher, conduct, embedded, from_folder, needs,
+};
+
+/// How long disks are watched idle before each row, in nanoseconds. Short, because rows are many.
+const IDLE_NS: u64 = 20_000_000;
+
+/// What `trueio study` is for.
+pub(crate) const ABOUT: &str = "Published experiments, repeated: yours beside theirs";
+
+/// The command line.
+pub(crate) fn arguments(command: Command) -> Command {
+    command
+        .long_about(
+            "Repeats an experiment that somebody published: as it was done, and as it should be, with evidence for every row; shows \
+             yours beside theirs, what agrees, what differs, and which published figures cannot have measured what they say.\n\n\
+             `trueio study list` describes the studies. In a directory a study makes a file of its own, which is gone afterwards \
+             whatever happens; an existing file or a block device is only read, unless --overwrite names it.",
+        )
+        .after_help("docs/studies.md says what was published, what we found, and how to write a study.")
+        .arg(
+            Arg::new("name")
+                .value_name("NAME")
+                .required(true)
+                .help("`list`, the name of a study, or a folder with study.toml and published.csv"),
+        )
+        .arg(
+            Arg::new("target")
+                .value_name("TARGET")
+                .help("A directory, a file or a block device")
+                .default_value(".")
+                .value_hint(ValueHint::AnyPath)
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(
+            Arg::new("second")
+                .value_name("TARGET2")
+                .help("A second USB disk like the first, on the other transport: then none is switched (usb-transport)")
+                .value_hint(ValueHint::AnyPath)
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(arguments::switch("quick", "Smaller, in less than two minutes; said so beside every figure"))
+        .arg(
+            Arg::new("mode")
+                .long("mode")
+                .value_name("NAME,…")
+                .help("The modes to run [default: faithful, then improved]")
+                .action(ArgAction::Append)
+                .value_delimiter(','),
+        )
+        .arg(
+            arguments::switch("as-published", "Run the published loop with its mistakes (cache-bypass): --mode as-published")
+                .conflicts_with("mode"),
+        )
+        .arg(
+            Arg::new("samples")
+                .long("samples")
+                .value_name("NUMBER")
+                .help("Samples of each row; intervals need 6 or more")
+                .value_parser(value_parser!(u32).range(1..=10_000)),
+        )
+        .arg(
+            Arg::new("set")
+                .long("set")
+                .value_name("OPTION=VALUE")
+                .help("A job option for every row, the last word: size=256m")
+                .action(ArgAction::Append),
+        )
+        .arg(
+            Arg::new("only")
+                .long("only")
+                .value_name("AXIS=VALUE,…")
+                .help("Only the rows with these values of an axis; can be repeated: job=read_iops,read_depth_1")
+                .action(ArgAction::Append),
+        )
+        .arg(Arg::new("seed").long("seed").value_name("NUMBER").help("Seed of the order [default: drawn]").value_parser(value_parser!(u64)))
+        .arg(
+            Arg::new("overwrite")
+                .long("overwrite")
+                .value_name("TARGET")
+                .help("Write to this existing file or device, destroying what is on it; must name TARGET again (and TARGET2)")
+                .action(ArgAction::Append)
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(
+            Arg::new("overwrite-signature")
+                .long("overwrite-signature")
+                .value_name("NAMES")
+                .help("The signatures on the device that may be destroyed, as `wipefs` names them: gpt,ext4")
+                .requires("overwrite"),
+        )
+        .arg(arguments::switch("allow-exec", "Let a study from a folder start the programs that it names"))
+        .arg(arguments::switch("trace-syscalls", "Record every system call of every row, with its cost (as root); it slows them"))
+        .arg(arguments::switch("resume", "Go on with the last attempt at this study that was interrupted").conflicts_with("no-journal"))
+        .arg(arguments::switch("no-journal", "Do not keep samples for --resume"))
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORMAT")
+                .help("What is printed: the table, or rows as the source prints them")
+                .help_heading("Output")
+                .default_value("table")
+                .value_parser(PossibleValuesParser::new(["table", "rows"])),
+        )
+        .arg(arguments::output_file("json", "Write the study's record as JSON; - for stdout"))
+        .arg(arguments::output_file("html", "Write a self-contained page with plots"))
+        .arg(
+            arguments::switch("no-evidence", "Do not collect evidence; every verdict then rests on the calls alone")
+                .help_heading("Output"),
+        )
+}
+
+/// `trueio study`.
+pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let name = matches.get_one::<String>("name").expect("it is required");
+    if name == "list" {
+        return list(matches);
+    }
+    output::check(matches)?;
+    let study = find(name)?;
+    let order = order(&study, name, matches)?;
+    // From here on a signal ends it in order: a disk that was switched is brought back.
+    let stop = watch_signals();
+    let transports = transports(&study, &order)?;
+    output::refuse_to_replace(matches, target_paths(matches).into_iter())?;
+    if matches.get_one::<String>("format").is_some_and(|f| f == "rows") && study.definition.row_format.is_none() {
+        return Err(Failure::refused(format!("--format rows: the source of `{name}` has no row format")));
+    }
+    let (journal, earlier, order) = journal(&study, order, matches)?;
+    let kept = journal.as_ref().map(|journal| journal.path().to_owned());
+    let mut line = StudyLine { line: progress::Line::new(), standing: String::new() };
+    let mut place = Place { matches, engines: OnceCell::new(), transports };
+    let found = conduct(&study, &order, &mut place, journal, earlier, stop, &mut line);
+    line.line.clear();
+    let restored = place.transports.take().map_or(Ok(()), |mut transports| transports.restore());
+    let record = match found {
+        Ok(record) => record,
+        Err(Refused(why)) => {
+            // Nothing was measured: there is nothing to go on with.
+            if let Some(path) = &kept {
+                let _ = std::fs::remove_file(path);
+            }
+            return Err(Failure::refused(why));
+        }
+    };
+    deliver(&record, matches)?;
+    if let Err(why) = &restored {
+        eprintln!("error: the study is over, and its disk is not where it was\n  because: {why}");
+    }
+    if let Some(path) = kept {
+        if record.outcome != Outcome::Complete {
+            eprintln!(
+                "hint: `trueio study {name}` with the same arguments and --resume measures what is missing, and nothing else"
+            );
+        } else if let Err(error) = std::fs::remove_file(&path) {
+            eprintln!("warning: the journal `{}` could not be removed: {error}", path.display());
+        }
+    }
+    let is_fine = record.outcome == Outcome::Complete && restored.is_ok();
+    Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The USB transports that rows need; `None`: no row needs any.
+fn transports(study: &Study, order: &Order) -> Result<Option<Transports>, Failure> {
+    let needs = needs(study, order).map_err(|Refused(why)| Failure::refused(why))?;
+    if needs.is_empty() && !order.others.is_empty() {
+        return Err(Failure::refused(format!("`{}` is done to one target, and two are named", study.name)));
+    }
+    let targets: Vec<Target> = std::iter::once(&order.target).chain(&order.others).cloned().collect();
+    (!needs.is_empty()).then(|| Transports::new(&targets, &needs)).transpose()
+}
+
+/// A study by its name, or from a folder.
+fn find(name: &str) -> Result<Study, Failure> {
+    if is_folder(name) {
+        return from_folder(Path::new(name)).map_err(|e| Failure::refused(e.to_string()));
+    }
+    embedded(name).map_err(|why| Failure::refused(format!("{why}\n\nhint: `trueio study list` describes them")))
+}
+
+/// True if a study's name is that of a folder, and not of a study of the program.
+fn is_folder(name: &str) -> bool {
+    name.contains('/') || (Path::new(name).is_dir() && !EMBEDDED.iter().any(|study| study.name == name))
+}
+
+fn target_path(matches: &ArgMatches) -> &Path {
+    matches.get_one::<PathBuf>("target").expect("it has a default")
+}
+
+fn order(study: &Study, name: &str, matches: &ArgMatches) -> Result<Order, Failure> {
+    let mut modes: Vec<String> = matches.get_many::<String>("mode").into_iter().flatten().cloned().collect();
+    if matches.get_flag("as-published") {
+        modes = vec!["as-published".to_owned()];
+    } else if modes.is_empty() {
+        modes = study.usual_modes().into_iter().map(str::to_owned).collect();
+    }
+    let mut extra = Vec::new();
+    for text in matches.get_many::<String>("set").into_iter().flatten() {
+        let (option, value) = text.split_once('=').ok_or_else(|| {
+            Failure::refused(format!("--set `{text}`: an option and its value are expected, `size=256m`"))
+        })?;
+        if ["filename", "directory", "overwrite_existing", "overwrite_signature", "stonewall"].contains(&option) {
+            return Err(Failure::refused(format!("--set `{option}`: name the target, and --overwrite, instead")));
+        }
+        extra.push((option.to_owned(), value.to_owned()));
+    }
+    if matches.get_flag("trace-syscalls") {
+        extra.push(("trace_syscalls".to_owned(), "true".to_owned()));
+    }
+    let mut only = Vec::new();
+    for text in matches.get_many::<String>("only").into_iter().flatten() {
+        let (axis, values) = text.split_once('=').ok_or_else(|| {
+            Failure::refused(format!("--only `{text}`: an axis and its values are expected, `job=read_iops`"))
+        })?;
+        only.extend(values.split(',').map(|value| (axis.to_owned(), value.to_owned())));
+    }
+    let paths = target_paths(matches);
+    let named: Vec<&PathBuf> = matches.get_many("overwrite").into_iter().flatten().collect();
+    let mut targets = Vec::new();
+    for path in &paths {
+        targets.push(target(path, &named, &paths, matches)?);
+    }
+    if targets.len() == 2 && targets[0] == targets[1] {
+        return Err(Failure::refused("the two targets are the same"));
+    }
+    let others = targets.split_off(1);
+    Ok(Order {
+        modes,
+        is_quick: matches.get_flag("quick"),
+        samples: matches.get_one::<u32>("samples").copied(),
+        seed: matches.get_one::<u64>("seed").copied().unwrap_or_else(entropy),
+        target: targets.remove(0),
+        others,
+        extra,
+        only,
+        variables: Variables::new(),
+        may_start_programs: !is_folder(name) || matches.get_flag("allow-exec"),
+        has_evidence: !matches.get_flag("no-evidence"),
+        command: arguments::as_typed(),
+    })
+}
+
+/// One target or two, as they were named.
+fn target_paths(matches: &ArgMatches) -> Vec<&Path> {
+    std::iter::once(target_path(matches)).chain(matches.get_one::<PathBuf>("second").map(PathBuf::as_path)).collect()
+}
+
+/// What the study is done to, by what the path names. `named` are the paths that may be overwritten, `all` the targets.
+fn target(path: &Path, named: &[&PathBuf], all: &[&Path], matches: &ArgMatches) -> Result<Target, Failure> {
+    // As texts: paths that differ in a slash would compare equal.
+    let is_among = |named: &PathBuf, all: &[&Path]| all.iter().any(|path| path.as_os_str() == named.as_os_str());
+    let other = named.iter().find(|named| !is_among(named, all));
+    let is_left_out = !named.is_empty() && !named.iter().any(|named| is_among(named, &[path]));
+    if let Some(other) = other.or(named.first().filter(|_| is_left_out)) {
+        return Err(Failure::refused(format!(
+            "--overwrite names `{}`, but the target is `{}`: both must be the same, letter by letter",
+            other.display(),
+            path.display()
+        )));
+    }
+    let overwrite = (!named.is_empty()).then_some(());
+    let text = path.to_str().ok_or_else(|| Failure::refused(format!("`{}` is not UTF-8", path.display())))?;
+    match Live::touching_nothing().look(text) {
+        trueio_job::Target::Missing => Err(Failure::refused(format!(
+            "`{text}` does not exist\n\nhint: a directory, an existing file or a block device is needed"
+        ))),
+        trueio_job::Target::Unreadable(why) => {
+            Err(Failure::refused(format!("`{text}` cannot be looked at\n  because: {why}")))
+        }
+        trueio_job::Target::Present(facts) => match facts.kind {
+            TargetKind::Directory if overwrite.is_some() => Err(Failure::refused(format!(
+                "`{text}` is a directory: a study makes its own file there and overwrites nothing"
+            ))),
+            TargetKind::Directory => {
+                let name = format!("trueio-study-{:08x}.dat", entropy() as u32);
+                Ok(Target::NewFile { path: path.join(name).to_string_lossy().into_owned() })
+            }
+            TargetKind::CharacterDevice => {
+                Err(Failure::refused(format!("`{text}` is a character device: there is no disk in it")))
+            }
+            TargetKind::File | TargetKind::BlockDevice => Ok(Target::Existing {
+                path: text.to_owned(),
+                overwrite: overwrite.is_some(),
+                signatures: matches.get_one::<String>("overwrite-signature").cloned(),
+            }),
+        },
+    }
+}
+
+/// The journal: a new one, the one to go on with, or none. The order then has that one's seed.
+fn journal(study: &Study, order: Order, matches: &ArgMatches) -> Result<(Option<Journal>, Samples, Order), Failure> {
+    if matches.get_flag("no-journal") {
+        return Ok((None, Samples::new(), order));
+    }
+    let failed = |error: &dyn std::error::Error| Failure::refused(chain("the study cannot be kept", Some(error)));
+    let directory = trueio_store::default_directory().map_err(|e| failed(&e))?.join("studies");
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let targets: Vec<String> =
+        target_paths(matches).iter().map(|path| absolute(path).to_string_lossy().into_owned()).collect();
+    let mut head = Head {
+        format: JOURNAL_FORMAT.to_owned(),
+        version: trueio_model::STUDY_VERSION,
+        study: study.name.clone(),
+        definition: study.fingerprint.clone(),
+        target: targets.join(" and "),
+        modes: order.modes.clone(),
+        is_quick: order.is_quick,
+        extra: order.extra.clone(),
+        only: order.only.clone(),
+        samples: order.samples,
+        seed: order.seed,
+    };
+    if matches.get_flag("resume") {
+        let path = newest(&directory, &study.name).ok_or_else(|| {
+            Failure::refused(format!("there is no interrupted attempt at `{}` to go on with", study.name))
+        })?;
+        let earlier = Journal::head(&path).map_err(|e| failed(&e))?;
+        head.seed = earlier.seed;
+        let (journal, samples) = Journal::resume(&path, &head).map_err(|e| failed(&e))?;
+        let order = Order { seed: head.seed, ..order };
+        return Ok((Some(journal), samples, order));
+    }
+    // A study without a place for its journal is still a study.
+    if let Err(error) = std::fs::create_dir_all(&directory) {
+        eprintln!("warning: `{}` cannot be made, so --resume will not work: {error}", directory.display());
+        return Ok((None, Samples::new(), order));
+    }
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let path = directory.join(format!("{}-{now}-{:04x}.jsonl", study.name, entropy() as u16));
+    let journal = Journal::create(&path, &head).map_err(|e| failed(&e))?;
+    Ok((Some(journal), Samples::new(), order))
+}
+
+/// The newest journal of a study.
+fn newest(directory: &Path, study: &str) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(directory).ok()?.flatten();
+    let of_study = entries.filter(|entry| {
+        entry.file_name().to_str().is_some_and(|name| name.ends_with(".jsonl"))
+            && Journal::head(&entry.path()).is_ok_and(|head| head.study == study)
+    });
+    of_study.max_by_key(|entry| entry.metadata().and_then(|m| m.modified()).ok()).map(|entry| entry.path())
+}
+
+/// What a study asks of the program.
+struct Place<'a> {
+    matches: &'a ArgMatches,
+    /// Asked once, when the first row names an engine.
+    engines: OnceCell<Vec<Availability>>,
+    transports: Option<Transports>,
+}
+
+impl Surroundings for Place<'_> {
+    fn plan(&mut self, jobs: &[JobSpec], programs: &[String]) -> Result<Plan, Refused> {
+        let idle_ns = if self.matches.get_flag("no-evidence") { 0 } else { IDLE_NS };
+        let machine = Machine { programs: programs.to_vec(), ..machine(idle_ns) };
+        planned_on(&machine, jobs, |plan| crate::run::may_run(plan, self.matches)).map_err(|e| Refused(e.into_text()))
+    }
+
+    fn lacks(&mut self, job: &JobSpec) -> Option<String> {
+        // What the user asked of every row is refused as a whole.
+        let asks = |option: &str| {
+            job.options
+                .get(option)
+                .is_some_and(|said| said.text == "true" && !matches!(said.origin, trueio_model::Origin::Flag { .. }))
+        };
+        let recording = || asks("trace_syscalls").then(trueio_evidence::why_no_syscall_trace).flatten();
+        let strace = || asks("strace").then(trueio_run::why_no_strace).flatten();
+        let program = || {
+            let program = job.options.get("command")?.text.split_whitespace().next()?;
+            (!is_installed(program)).then(|| format!("`{program}` is not installed"))
+        };
+        let engine = || engine_lacking(job, self.engines.get_or_init(trueio_engine::availability));
+        recording().or_else(strace).or_else(program).or_else(engine)
+    }
+
+    fn holds(&mut self, needs: &BTreeMap<String, String>, target: &Target) -> Result<Option<Brought>, String> {
+        self.transports.as_ref().map_or(Ok(None), |transports| transports.holds(needs, target))
+    }
+
+    fn bring(&mut self, needs: &BTreeMap<String, String>, _: &Target) -> Result<Brought, String> {
+        let transports = self.transports.as_mut().ok_or("nothing was looked at before")?;
+        transports.bring(needs)
+    }
+}
+
+/// Why the engine that a study's row names does not work here. One that the user asked of every row is refused by the
+/// plan instead.
+fn engine_lacking(job: &JobSpec, engines: &[Availability]) -> Option<String> {
+    let said = job.options.get("ioengine").filter(|said| !matches!(said.origin, trueio_model::Origin::Flag { .. }))?;
+    let found = engines.iter().find(|found| found.engine.name() == said.text && !found.works)?;
+    Some(format!("the engine `{}` does not work here ({})", said.text, found.reason))
+}
+
+/// Whether a program can be found where the shell would look for it.
+fn is_installed(program: &str) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let is_program = |path: &std::path::Path| {
+        std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return is_program(std::path::Path::new(program));
+    }
+    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|at| is_program(&at.join(program))))
+}
+
+/// The progress line of a study.
+struct StudyLine {
+    line: progress::Line,
+    standing: String,
+}
+
+impl Observer for StudyLine {
+    fn preparing(&mut self, path: &str, done_bytes: u64, size_bytes: u64) {
+        self.line.preparing(path, done_bytes, size_bytes);
+    }
+
+    fn progress(&mut self, tick: &Tick) {
+        let rate = trueio_model::units::format_bandwidth(tick.bytes_per_s);
+        self.line.show(&format!("{}  {rate}", self.standing));
+    }
+}
+
+impl Watcher for StudyLine {
+    fn standing(&mut self, standing: &Standing<'_>) {
+        self.standing =
+            trueio_report::study_progress(standing.mode, standing.row, standing.done, standing.count, standing.left_ns);
+        self.line.show(&self.standing);
+    }
+}
+
+fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let studies: Vec<Study> =
+        EMBEDDED.iter().map(|study| embedded(study.name)).collect::<Result<_, _>>().map_err(Failure::refused)?;
+    if matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-")) {
+        let all: Vec<_> = studies
+            .iter()
+            .map(|study| {
+                let source = &study.definition.source;
+                serde_json::json!({
+                    "name": study.name,
+                    "title": study.definition.title,
+                    "question": study.definition.question,
+                    "source": { "title": source.title, "by": source.by, "date": source.date, "setting": source.setting },
+                    "modes": study.definition.mode.iter().map(|(name, mode)| serde_json::json!({
+                        "name": name, "title": mode.title, "samples": mode.samples,
+                    })).collect::<Vec<_>>(),
+                    "published_figures": study.published.entries.len(),
+                })
+            })
+            .collect();
+        let text = serde_json::to_string_pretty(&all).map_err(|e| Failure::failed("the list is no JSON", &e))?;
+        output::print_all(&format!("{text}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let width = output::style(std::io::stdout().is_terminal()).width;
+    let mut text = String::new();
+    for study in &studies {
+        let definition = &study.definition;
+        text.push_str(&format!("{}\n", study.name));
+        trueio_report::wrap(&mut text, "    ", 4, &definition.title, width);
+        trueio_report::wrap(&mut text, "    ", 4, &definition.question, width);
+        let source = &definition.source;
+        let from =
+            format!("{}, {}, {}: {} figures", source.title, source.by, source.date, study.published.entries.len());
+        trueio_report::wrap(&mut text, "    from      ", 14, &from, width);
+        for name in study
+            .usual_modes()
+            .into_iter()
+            .chain(definition.mode.iter().filter(|(_, mode)| mode.place.is_none()).map(|(name, _)| name.as_str()))
+        {
+            trueio_report::wrap(&mut text, &format!("    {name:<9} "), 14, &definition.mode[name].title, width);
+        }
+        text.push('\n');
+    }
+    text.push_str("`trueio study NAME [TARGET]` runs one; --quick takes less than two minutes.\n");
+    output::print_all(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn deliver(record: &StudyRecord, matches: &ArgMatches) -> Result<(), Failure> {
+    let json_to_stdout = matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-"));
+    let rows = matches.get_one::<String>("format").is_some_and(|f| f == "rows");
+    let page = |is_terminal| trueio_report::study_terminal(record, &output::style(is_terminal));
+    let mut results = Vec::new();
+    if json_to_stdout {
+        results.push(output::print_all(&format!("{}\n", trueio_report::study_json(record))));
+        eprint!("{}", page(std::io::stderr().is_terminal()));
+    } else if rows {
+        results.push(output::print_all(&trueio_report::study_rows(record).unwrap_or_default()));
+    } else {
+        results.push(output::print_all(&page(std::io::stdout().is_terminal())));
+    }
+    for (name, path) in output::files(matches) {
+        let text = match name {
+            "json" => format!("{}\n", trueio_report::study_json(record)),
+            _ => trueio_report::study_html(record),
+        };
+        let written = output::write_file(path, &text);
+        if name == "html" && written.is_ok() {
+            eprintln!("page: {}", path.display());
+        }
+        results.push(written);
+    }
+    results.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trueio_model::{EngineKind, Origin};
+
+    #[test]
+    fn a_row_whose_engine_does_not_work_here_is_left_out_and_one_that_the_user_asked_for_is_not() {
+        let uring = |works| Availability { engine: EngineKind::IoUring, works, reason: "EPERM".to_owned() };
+        let with = |origin| {
+            let mut job = JobSpec::new("a");
+            job.set("ioengine", "io_uring", origin);
+            job
+        };
+        let (studys, users) = (Origin::Preset { name: "study a b".into() }, Origin::Flag { flag: "--ioengine".into() });
+        let words = "the engine `io_uring` does not work here (EPERM)";
+        assert_eq!(engine_lacking(&with(studys.clone()), &[uring(false)]).as_deref(), Some(words));
+        assert_eq!(engine_lacking(&with(studys), &[uring(true)]), None);
+        assert_eq!(engine_lacking(&with(users), &[uring(false)]), None);
+        assert_eq!(engine_lacking(&JobSpec::new("a"), &[uring(false)]), None);
+    }
+}

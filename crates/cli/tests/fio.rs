@@ -1,0 +1,335 @@
+//! `trueio fio`: command lines and job files of fio's users, as they are, in small size.
+//!
+//! Cannot see: whether the figures agree with fio's (`cargo xtask bench fio-agreement` compares them).
+
+mod common;
+
+use common::{Loop, Mount, Ran, Running, Sandbox, lacks};
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Runs a command line of fio's, written as in a shell without quotes.
+fn fio(sandbox: &Sandbox, line: &str) -> Ran {
+    let mut words = vec!["fio"];
+    words.extend(line.split_whitespace().filter(|word| *word != "\\"));
+    sandbox.run(&words)
+}
+
+fn succeeds(sandbox: &Sandbox, line: &str) -> Ran {
+    let ran = fio(sandbox, line);
+    assert_eq!(ran.code, Some(0), "{line}\n{}", ran.err);
+    assert_eq!(ran.err, "", "{line}");
+    ran
+}
+
+/// The five commands of seed 002 (from Google Cloud's documentation), one GiB cut to one MiB and a minute to
+/// a fifth of a second.
+#[test]
+fn the_five_commands_of_the_uas_benchmark_run_as_they_are() {
+    let sandbox = Sandbox::new();
+    let common = "--directory=. --size=10M --time_based --runtime=200ms --ramp_time=50ms --ioengine=libaio --direct=1 \
+                  --verify=0 --group_reporting=1";
+    for (name, rest) in [
+        (
+            "write_throughput",
+            "--numjobs=2 --bs=1M --iodepth=8 --rw=write --iodepth_batch_submit=8 --iodepth_batch_complete_max=8",
+        ),
+        (
+            "write_iops",
+            "--bs=4K --iodepth=256 --rw=randwrite --iodepth_batch_submit=256 --iodepth_batch_complete_max=256",
+        ),
+        (
+            "read_throughput",
+            "--numjobs=2 --bs=1M --iodepth=8 --rw=read --iodepth_batch_submit=8 --iodepth_batch_complete_max=8",
+        ),
+        (
+            "read_iops",
+            "--bs=4K --iodepth=256 --rw=randread --iodepth_batch_submit=256 --iodepth_batch_complete_max=256",
+        ),
+        ("rw_iops", "--bs=4K --iodepth=256 --rw=randrw --iodepth_batch_submit=256 --iodepth_batch_complete_max=256"),
+    ] {
+        succeeds(&sandbox, &format!("--name={name} {common} {rest}"));
+        assert!(sandbox.path(&format!("{name}.0.0")).exists(), "fio keeps its files");
+    }
+    assert!(sandbox.path("write_throughput.1.0").exists(), "each clone has a file of its own");
+    // The script is run twice: what the first run left is written again.
+    succeeds(&sandbox, &format!("--name=write_iops {common} --bs=4K --iodepth=256 --rw=randwrite"));
+}
+
+/// Seed 003: single dashes, one file by name; twice under strace, which needs no test of ours.
+#[test]
+fn the_three_commands_of_the_strace_article_run_as_they_are() {
+    let sandbox = Sandbox::new();
+    for line in [
+        "-name=randwrite -rw=randwrite -direct=1 -bs=4k -size=1M -numjobs=1 -group_reporting -filename=test.db",
+        "-name=write -rw=write -direct=1 -bs=4k -size=1M -numjobs=1 -group_reporting -filename=test.db",
+        "-name=write -rw=write -ioengine=libaio -direct=1 -bs=4k -size=1M -numjobs=1 -group_reporting -filename=test.db",
+    ] {
+        succeeds(&sandbox, line);
+    }
+    assert_eq!(fs::metadata(sandbox.path("test.db")).expect("the file stays").len(), 1 << 20);
+}
+
+#[test]
+fn the_commands_that_others_script_run_as_they_are() {
+    let sandbox = Sandbox::new();
+    for line in [
+        // dbench, kubestr
+        "--randrepeat=0 --verify=0 --ioengine=libaio --direct=1 --gtod_reduce=1 --name=read_iops --filename=f --bs=4K \
+         --iodepth=16 --size=4M --readwrite=randread --time_based --ramp_time=0s --runtime=100ms",
+        "--randrepeat=0 --verify=0 --ioengine=libaio --direct=1 --name=read_latency --filename=f --bs=4K --iodepth=4 \
+         --size=4M --readwrite=randread --time_based --ramp_time=0s --runtime=100ms",
+        "--randrepeat=0 --verify=0 --ioengine=libaio --direct=1 --gtod_reduce=1 --name=write_seq --filename=f --bs=1M \
+         --iodepth=16 --size=4M --readwrite=write --time_based --ramp_time=0s --runtime=100ms --thread --numjobs=2 \
+         --offset_increment=1M --end_fsync=1",
+        // etcd
+        "--rw=write --ioengine=sync --fdatasync=1 --directory=. --size=220k --bs=2300 --name=mytest",
+        // yabs
+        "--name=rand_rw_4k --ioengine=libaio --rw=randrw --rwmixread=50 --bs=4k --iodepth=64 --numjobs=2 --size=1M \
+         --runtime=100ms --gtod_reduce=1 --direct=1 --filename=f --group_reporting --minimal",
+    ] {
+        succeeds(&sandbox, line);
+    }
+}
+
+#[test]
+fn a_job_file_runs_under_fio_and_under_run() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "job.fio",
+        "# two jobs\n[global]\nioengine=null\nsize=1m\n\n[first]\nrw=read\n[second]\nstonewall\nrw=write\nbs=64k\n",
+    );
+    let ran = succeeds(&sandbox, "job.fio --bs=8k");
+    assert!(ran.out.contains("first") && ran.out.contains("second"), "{}", ran.out);
+    let one = succeeds(&sandbox, "--section=second job.fio");
+    assert!(!one.out.contains("first"), "{}", one.out);
+    let shown = succeeds(&sandbox, "--showcmd job.fio").out;
+    assert!(shown.starts_with("fio --name=first --ioengine=null --size=1m --rw=read --name=second"), "{shown}");
+    assert_eq!(succeeds(&sandbox, "--parse-only job.fio").out, "");
+    let (ran, record) = sandbox.record(&["run", "job.fio", "--bs", "16k"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let sizes: Vec<String> = record.spec.iter().map(|job| job.options["bs"].text.clone()).collect();
+    assert_eq!(sizes, ["16k", "16k"]);
+}
+
+#[test]
+fn the_program_called_fio_is_fio() {
+    let sandbox = Sandbox::new();
+    let ran = Command::new(env!("CARGO_BIN_EXE_trueio")).arg0("/usr/bin/fio").arg("--version").output();
+    let ran = ran.expect("the program starts");
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "fio-3.42\n");
+    assert!(ran.stderr.is_empty() && ran.status.success());
+    assert!(succeeds(&sandbox, "--help").out.contains("json+"));
+    assert!(succeeds(&sandbox, "--enghelp").out.lines().any(|line| line.trim() == "libaio"));
+    assert!(succeeds(&sandbox, "--cmdhelp=blocksize").out.contains("4096"));
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_with_exit_code_1_and_touches_nothing() {
+    let sandbox = Sandbox::new();
+    for (line, sentence) in [
+        ("--name=a --size=1m --bfs=4k", "did you mean `bs`?"),
+        ("--name=a --size=4kfoo", "`foo` follows the number"),
+        ("--name=a --size=1m --bssplit=4k/80:8k/80", "sum to 160"),
+        ("--name=a --size=1m --filename=/dev/trueio-typo1p1 --rw=write", "is no place for files"),
+        ("--name=a --size=1m --exec_prerun=touch\u{a0}x", "--allow-exec"),
+        ("--name=a", "no `size` is given"),
+        ("nosuch.fio", "cannot be read"),
+        ("", "no job is defined"),
+        ("--name=a --size=1m --readonly --rw=write", "forbids it"),
+        ("--name=a --size=1m --readonly", "forbids to make it"),
+        ("--name=a --size=1m --allow_file_create=0", "forbids to make it"),
+    ] {
+        let ran = fio(&sandbox, line);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{line}\n{}", ran.err);
+        assert!(ran.err.contains(sentence), "{line}\n{}", ran.err);
+    }
+    assert_eq!(fs::read_dir(sandbox.root()).expect("the sandbox").count(), 0);
+}
+
+/// fio empties and rewrites a file that is too small for a job that reads.
+#[test]
+fn a_file_is_never_destroyed_to_be_read() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("u", "precious");
+    let ran = fio(&sandbox, "--name=r --rw=read --filename=u --size=64k");
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("ends beyond"), "{}", ran.err);
+    assert_eq!(fs::read(path).expect("the file"), b"precious");
+}
+
+/// Goal: what fio's guard misses is caught: links, trims, a twin of the device; and the exit code says so.
+/// Method: ext4 on a loop device, mounted read-only; the same jobs through its names. A loop device without
+/// anything on it is then written and trimmed, because a job names it.
+#[test]
+fn a_mounted_device_is_neither_written_nor_trimmed_and_a_bare_one_is() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let disk = Loop::new(&sandbox, "disk.img", 16 << 20);
+    disk.make_ext4();
+    let job = "--ioengine=psync --size=64k --overwrite_signature=ext4";
+    let marked = fio(&sandbox, &format!("--name=a --ioengine=psync --size=64k --rw=write --filename={}", disk.device));
+    assert_eq!((marked.code, marked.err.contains("signature_not_named")), (Some(1), true), "{}", marked.err);
+    let mount = Mount::try_new("ext4", "ro", &disk.device, &sandbox.path("mounted")).expect("a mount");
+    let before = disk.content();
+    let link = sandbox.path("by-id").to_str().expect("UTF-8").to_owned();
+    std::os::unix::fs::symlink(&disk.device, &link).expect("a link");
+    for path in [&disk.device, &link] {
+        for rw in ["write", "randtrim", "randrw"] {
+            let ran = fio(&sandbox, &format!("--name=a {job} --rw={rw} --filename={path}"));
+            assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{rw} {path}");
+            assert!(ran.err.contains("is mounted at"), "{rw} {path}: {}", ran.err);
+        }
+    }
+    // `--name` of a device is the device.
+    let ran = fio(&sandbox, &format!("--name={} {job} --rw=write", disk.device));
+    assert!(ran.err.contains("is mounted at"), "{}", ran.err);
+    assert_eq!(disk.content(), before);
+    drop(mount);
+
+    let bare = Loop::new(&sandbox, "bare.img", 16 << 20);
+    for rw in ["write", "randtrim", "read"] {
+        succeeds(&sandbox, &format!("--name=a --rw={rw} --size=1m --bs=64k --direct=1 --filename={}", bare.device));
+    }
+}
+
+#[test]
+fn a_signal_ends_the_run_with_its_results_and_exit_code_128() {
+    let sandbox = Sandbox::new();
+    let words =
+        "fio --name=long --ioengine=psync --rw=randread --size=1m --time_based --runtime=60 --output-format=json";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let running = Running::start(&mut sandbox.command(&words));
+        running.wait_for_worker("long-0");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        running.signal(signal);
+        let (ran, by_signal) = running.wait();
+        assert_eq!((ran.code, by_signal), (Some(128), None), "{}", ran.err);
+        let document: serde_json::Value = serde_json::from_str(&ran.out).expect("nothing but a document");
+        assert!(document["jobs"][0]["read"]["total_ios"].as_u64() > Some(0), "{}", ran.out);
+        assert_eq!(ran.err, "");
+    }
+}
+
+#[test]
+fn logs_are_called_after_the_job_or_as_it_says_and_stand_where_they_are_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.write("job.fio", "[global]\nioengine=null\nsize=64k\n[a]\nnumjobs=2\nwrite_bw_log\n[b]\nwrite_lat_log=l\n");
+    fs::create_dir(sandbox.path("logs")).expect("a directory");
+    succeeds(&sandbox, "job.fio --aux-path=logs");
+    let logs = fs::read_dir(sandbox.path("logs")).expect("the directory");
+    let mut logs: Vec<_> = logs.map(|log| log.expect("a log").file_name()).collect();
+    logs.sort();
+    assert_eq!(logs, ["a_bw.1.log", "a_bw.2.log", "l_clat.3.log", "l_lat.3.log", "l_slat.3.log"]);
+}
+
+#[test]
+fn a_job_that_only_burns_a_processor_is_a_success_without_an_io() {
+    succeeds(&Sandbox::new(), "--name=c --ioengine=cpuio --cpuload=10 --runtime=100ms --time_based");
+}
+
+/// A job that measures ends one that only makes noise, and this is neither a failure nor an interruption.
+#[test]
+fn a_job_with_exitall_ends_those_beside_it_and_the_run_is_a_success() {
+    let sandbox = Sandbox::new();
+    let began = std::time::Instant::now();
+    let ran = succeeds(
+        &sandbox,
+        "--ioengine=null --size=1m --time_based --runtime=60 --rate_iops=1000 --name=noise --output-format=json \
+         --name=measured --runtime=300ms --exitall",
+    );
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+    let document: serde_json::Value = serde_json::from_str(&ran.out).expect("a document");
+    for job in document["jobs"].as_array().expect("jobs") {
+        assert!(job["read"]["total_ios"].as_u64() > Some(50) && job["error"] == 0, "{}", ran.out);
+    }
+    let (ran, by_signal) = {
+        let words =
+            "fio --ioengine=null --size=1m --time_based --runtime=60 --exitall --name=a --name=b --ramp_time=50";
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let running = Running::start(&mut sandbox.command(&words));
+        running.wait_for_worker("a-0");
+        running.signal(libc::SIGINT);
+        running.wait()
+    };
+    assert_eq!((ran.code, by_signal), (Some(128), None), "a signal is still one: {}", ran.err);
+}
+
+/// A worker's thread of a running program: the processors it may run on, and its class of I/O priority.
+fn scheduling_of(running: &Running, name: &str) -> (String, libc::c_long) {
+    let threads = fs::read_dir(format!("/proc/{}/task", running.id())).expect("its threads");
+    for thread in threads.flatten() {
+        let read = |file: &str| fs::read_to_string(thread.path().join(file)).unwrap_or_default();
+        if read("comm").trim() == name {
+            let status = read("status");
+            let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("");
+            let id: libc::c_long = thread.file_name().to_string_lossy().parse().expect("a number");
+            // SAFETY: a plain call with integer arguments.
+            let priority = unsafe { libc::syscall(libc::SYS_ioprio_get, 1, id) };
+            return (cpus.trim().to_owned(), priority >> 13);
+        }
+    }
+    panic!("there is no thread `{name}`");
+}
+
+#[test]
+fn clones_run_on_the_processors_that_they_share_or_split_with_the_priority_that_is_asked_for() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        eprintln!("skipped: one processor cannot be shared or split");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for (policy, first, second) in [("", "0-1", "0-1"), ("--cpus_allowed_policy=split", "0", "1")] {
+        let line = format!(
+            "fio --name=p --ioengine=null --size=1m --time_based --runtime=60 --rate_iops=100 --numjobs=2 --cpus_allowed=0,1 \
+             --prioclass=3 {policy}"
+        );
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let running = Running::start(&mut sandbox.command(&words));
+        running.wait_for_worker("p.0-0");
+        running.wait_for_worker("p.1-0");
+        // A thread has its name before it sets its processors.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert_eq!(scheduling_of(&running, "p.0-0"), (first.to_owned(), 3));
+        assert_eq!(scheduling_of(&running, "p.1-0"), (second.to_owned(), 3));
+        running.signal(libc::SIGTERM);
+        assert_eq!(running.wait().0.code, Some(128));
+    }
+}
+
+/// fio puts its notes before the document and, with `--output`, into its file.
+#[test]
+fn the_document_stands_alone_and_notes_stand_in_it() {
+    let sandbox = Sandbox::new();
+    let line = "--name=a --size=64k --iodepth=32 --thread --output-format=json";
+    let ran = succeeds(&sandbox, line);
+    let document: serde_json::Value = serde_json::from_str(&ran.out).expect("nothing but a document");
+    let notes = document["trueio"]["warnings"].to_string();
+    assert!(notes.contains("`iodepth=32` becomes 1") && notes.contains("`thread` has no effect"), "{notes}");
+    assert_eq!(document["jobs"][0]["job options"]["iodepth"], "32");
+    let ran = succeeds(&sandbox, &format!("{line} --output=result.json"));
+    assert_eq!(ran.out, "");
+    let written = fs::read_to_string(sandbox.path("result.json")).expect("the document");
+    assert!(serde_json::from_str::<serde_json::Value>(&written).is_ok());
+    // The output would replace a target.
+    let ran = fio(&sandbox, "--name=a --size=64k --output=a.0.0");
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("would replace"), "{}", ran.err);
+}
+
+#[test]
+fn commands_of_a_job_run_around_it_if_the_command_line_allows_them() {
+    let sandbox = Sandbox::new();
+    let job = "[a]\nioengine=null\nsize=1m\nexec_prerun=echo before\nexec_postrun=echo after\n";
+    sandbox.write("job.fio", job);
+    assert_eq!(fio(&sandbox, "job.fio").code, Some(1));
+    assert!(!sandbox.path("a.prerun.txt").exists());
+    succeeds(&sandbox, "job.fio --allow-exec");
+    succeeds(&sandbox, "job.fio --allow-exec");
+    let printed = |name: &str| fs::read_to_string(sandbox.path(name)).expect("what the command printed");
+    assert_eq!((printed("a.prerun.txt").as_str(), printed("a.postrun.txt").as_str()), ("before\n", "after\n"));
+}

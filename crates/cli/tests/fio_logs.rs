@@ -1,0 +1,128 @@
+//! Logs in fio's columns, written while a job runs.
+//!
+//! Most of it on a modelled disk in virtual time, where each line is known beforehand.
+
+mod common;
+
+use common::*;
+use std::fs;
+use std::time::{Duration, Instant};
+use trueio_model::OpKind;
+
+/// Lines of numbers.
+fn log(sandbox: &Sandbox, name: &str) -> Vec<Vec<u64>> {
+    let text = fs::read_to_string(sandbox.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    text.lines().map(|line| line.split(", ").map(|field| field.parse().expect(line)).collect()).collect()
+}
+
+/// Goal: a log without averages has every I/O of the record, and the latencies add up to the record's.
+#[test]
+fn a_line_an_io_adds_up_to_the_record() {
+    let sandbox = Sandbox::new();
+    let mut arguments: Vec<&str> = "run --ioengine simulated --simulated service=100us,channels=4 --rw randrw --bs 4k \
+         --size 16m --iodepth 4 --numjobs 2 --runtime 200ms --time_based --ramp_time 50ms --no-history"
+        .split_whitespace()
+        .collect();
+    arguments.extend(["--write_lat_log", "x", "--write_bw_log", "x", "--write_iops_log", "x", "--log_offset"]);
+    let (ran, record) = sandbox.record(&arguments);
+    ran.assert_code(0);
+    let job = only_job(&record);
+    for (direction, kind) in [(0, OpKind::Read), (1, OpKind::Write)] {
+        let op = job.ops.iter().find(|op| op.op == kind).expect("both directions");
+        for (name, histogram) in
+            [("slat", &op.latency.submission), ("clat", &op.latency.completion), ("lat", &op.latency.total)]
+        {
+            let lines: Vec<_> =
+                ["1", "2"].into_iter().flat_map(|n| log(&sandbox, &format!("x_{name}.{n}.log"))).collect();
+            let of: Vec<_> = lines.iter().filter(|line| line[2] == direction).collect();
+            assert_eq!(of.len() as u64, op.io_count, "{name} {kind}");
+            assert_eq!(of.iter().map(|line| u128::from(line[1])).sum::<u128>(), histogram.sum_ns(), "{name} {kind}");
+            assert!(of.iter().all(|line| line.len() == 6 && line[3] == 4096 && line[4] < 16 << 20 && line[5] == 0));
+        }
+    }
+    let iops = log(&sandbox, "x_iops.2.log");
+    assert!(iops.iter().all(|line| line[1] == 1));
+    // 4 KiB in 100 us.
+    assert!(log(&sandbox, "x_bw.1.log").iter().all(|line| line[1] == 40_000));
+}
+
+/// Goal: averages stand on a grid that a stall does not break; fio leaves such spans out.
+/// Method: 10,000 I/Os a second; from 300 ms on the disk stands still for 250 ms, with one I/O begun.
+#[test]
+fn averages_stand_on_a_grid_and_a_stall_is_there_as_zero() {
+    let sandbox = Sandbox::new();
+    let arguments: Vec<&str> = "run --ioengine simulated --simulated service=100us,channels=1,stall=300ms+250ms \
+         --rw read --bs 4k --size 1g --runtime 1s --time_based --no-history --write_bw_log a --write_iops_log a \
+         --write_lat_log a --log_avg_msec 100 --log_window_value both --write_hist_log a --log_hist_msec 500 \
+         --log_hist_coarseness 6"
+        .split_whitespace()
+        .collect();
+    let (ran, record) = sandbox.record(&arguments);
+    ran.assert_code(0);
+    let iops = log(&sandbox, "a_iops.1.log");
+    assert_eq!(iops.iter().map(|line| line[0]).collect::<Vec<_>>(), (1..=10).map(|i| i * 100).collect::<Vec<_>>());
+    let expected = [10_000, 10_000, 10_000, 0, 0, 5_000, 10_000, 10_000, 10_000, 10_000];
+    assert!(iops.iter().zip(expected).all(|(line, truth)| line[1].abs_diff(truth) <= 10), "{iops:?}");
+    assert!(log(&sandbox, "a_bw.1.log").iter().zip(expected).all(|(line, truth)| line[1].abs_diff(truth * 4) <= 40));
+    let lat = log(&sandbox, "a_lat.1.log");
+    assert!(lat.iter().all(|line| line[0] != 400 && line[0] != 500), "no latency where nothing ended: {lat:?}");
+    let stalled = lat.iter().find(|line| line[0] == 600).expect("the I/O that waited ends there");
+    assert!(stalled[2] > 249_000_000 && stalled[1] < stalled[2], "mean, then maximum: {stalled:?}");
+    let histograms = log(&sandbox, "a_clat_hist.1.log");
+    assert!(histograms.iter().all(|line| line.len() == 3 + (1856 >> 6) && line[2] == 4096), "{histograms:?}");
+    let counted: u64 = histograms.iter().flat_map(|line| &line[3..]).sum();
+    assert_eq!(counted, only_job(&record).ops[0].io_count);
+}
+
+#[test]
+fn shared_logs_have_no_number_and_times_of_the_day_if_asked_for() {
+    let sandbox = Sandbox::new();
+    let arguments: Vec<&str> =
+        "run --ioengine null --rw read --bs 4k --size 1m --numjobs 3 --number_ios 100 --no-history \
+         --write_lat_log s --per_job_logs=false --log_alternate_epoch"
+            .split_whitespace()
+            .collect();
+    let (ran, record) = sandbox.record(&arguments);
+    ran.assert_code(0);
+    let lines = log(&sandbox, "s_lat.log");
+    assert_eq!(lines.len(), 300);
+    let begin = record.started_unix_ms;
+    assert!(lines.iter().all(|line| line.len() == 5 && (begin..begin + 60_000).contains(&line[0])), "{lines:?}");
+    // An engine that blocks has no moment of hand-over: the log is there and empty, as fio's.
+    assert!(log(&sandbox, "s_slat.log").is_empty());
+}
+
+/// Goal: logs can be followed while the job runs; fio writes them at its end.
+#[test]
+fn a_log_grows_while_its_job_runs_and_survives_a_kill() {
+    let sandbox = Sandbox::new();
+    let arguments: Vec<&str> =
+        "run --ioengine null --rw read --bs 4k --size 1m --rate_iops 500 --runtime 20s --time_based \
+         --no-history --no-evidence --write_lat_log g"
+            .split_whitespace()
+            .collect();
+    let mut child = sandbox.command(&arguments).spawn().expect("it starts");
+    let path = sandbox.path("g_lat.1.log");
+    let lines = || fs::read_to_string(&path).map_or(0, |text| text.lines().count());
+    let until = Instant::now() + Duration::from_secs(10);
+    while lines() < 100 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let seen = lines();
+    child.kill().expect("it runs still");
+    child.wait().expect("it ends");
+    assert!(seen >= 100, "{seen} lines");
+    assert!(lines() >= seen);
+}
+
+#[test]
+fn a_log_that_cannot_be_made_ends_the_run_before_it_is_measured() {
+    let sandbox = Sandbox::new();
+    let ran = sandbox.run(&["run", "--ioengine=null", "--size=1m", "--no-history", "--write_bw_log=nowhere/x"]);
+    ran.assert_code(1);
+    let ran = sandbox.run(&["run", "--filename=t_bw.1.log", "--size=64k", "--no-history", "--write_bw_log=t"]);
+    ran.assert_code(1);
+    assert!(ran.out_joined().contains("a job uses a file of that name"), "{ran:?}");
+    let ran = sandbox.run(&["run", "--ioengine=null", "--size=1m", "--no-history", "--write_bw_log=nowhere/x"]);
+    assert!(ran.out_joined().contains("the log `nowhere/x_bw.1.log` cannot be written"), "{ran:?}");
+}

@@ -1,0 +1,198 @@
+//! What `trueio fio` prints, read as those read it who read fio's results.
+//!
+//! Cannot see: whether the figures are fio's (`cargo xtask bench fio-agreement` compares them).
+
+mod common;
+
+use common::{Ran, Sandbox, tool};
+use serde_json::Value;
+use std::fs;
+use trueio_foreign::parse_fio;
+
+fn fio(sandbox: &Sandbox, line: &str) -> Ran {
+    let mut words = vec!["fio"];
+    words.extend(line.split_whitespace().filter(|word| *word != "\\"));
+    let ran = sandbox.run(&words);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}\n{}", ran.out);
+    ran
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The check of etcd's and OpenShift's documentation: a small log, fdatasync after each write.
+#[test]
+fn the_99th_percentile_of_fdatasync_is_where_etcds_check_looks() {
+    let sandbox = Sandbox::new();
+    let ran = fio(
+        &sandbox,
+        "--rw=write --ioengine=sync --fdatasync=1 --directory=. --size=230k --bs=2300 --name=etcd --output-format=json",
+    );
+    assert!(ran.out.starts_with("{\n"), "nothing stands before the document");
+    let document = json(&ran.out);
+    let job = &document["jobs"][0];
+    let sync = &job["sync"];
+    assert!(sync["lat_ns"]["percentile"]["99.000000"].as_u64().unwrap() > 0);
+    assert_eq!((&sync["total_ios"], &sync["lat_ns"]["N"]), (&102.into(), &102.into()));
+    assert_eq!(job["write"]["total_ios"], 102, "the last partial block is not written");
+    assert_eq!(job["iodepth_level"]["1"], 100.0, "sync calls are not counted as depth; fio says 200 %");
+    assert_eq!(document["global options"]["size"], "230k", "before the name, so of all jobs");
+    // Python's reader is stricter than some.
+    if let Err(reason) = tool("python3", &["-c", "pass"]) {
+        eprintln!("skipped: {reason}");
+        return;
+    }
+    fs::write(sandbox.path("o.json"), &ran.out).unwrap();
+    let path = sandbox.path("o.json").display().to_string();
+    let script = "import json, sys; d = json.load(open(sys.argv[1])); print(d['jobs'][0]['jobname'])";
+    assert_eq!(tool("python3", &["-c", script, &path]).unwrap().trim(), "etcd");
+}
+
+/// yabs: four sizes, `--minimal`, fields 7, 8, 48 and 49 of the line with the job's name.
+#[test]
+fn the_fields_that_yabs_cuts_out_are_bandwidth_and_iops() {
+    let sandbox = Sandbox::new();
+    let ran = fio(
+        &sandbox,
+        "--name=rand_rw_4k --ioengine=libaio --rw=randrw --rwmixread=50 --bs=4k --iodepth=64 --numjobs=2 --size=4m \
+         --runtime=300ms --gtod_reduce=1 --direct=1 --filename=t --group_reporting --minimal",
+    );
+    let line = ran.out.lines().find(|line| line.contains("rand_rw_4k")).unwrap();
+    let field = |n: usize| line.split(';').nth(n - 1).unwrap().parse::<u64>().unwrap();
+    let (read_kib, read_iops, write_kib, write_iops) = (field(7), field(8), field(48), field(49));
+    assert!(read_iops > 0 && write_iops > 0, "{line}");
+    assert!(read_kib.abs_diff(read_iops * 4) <= 4 && write_kib.abs_diff(write_iops * 4) <= 4, "{line}");
+    assert!(line.starts_with("3;fio-3."), "{line}");
+}
+
+/// dbench and kubestr: fio's normal text searched for `read: IOPS=`, `BW=`, `lat … avg=`.
+#[test]
+fn dbench_finds_its_figures_in_the_text() {
+    let sandbox = Sandbox::new();
+    let ran = fio(
+        &sandbox,
+        "--randrepeat=0 --verify=0 --ioengine=libaio --direct=1 --name=read_latency --filename=t --bs=4K --iodepth=4 \
+         --size=4M --readwrite=randread --time_based --ramp_time=50ms --runtime=200ms",
+    );
+    let line = |head: &str| ran.out.lines().find(|line| line.contains(head)).unwrap_or_else(|| panic!("{}", ran.out));
+    assert!(line("read: IOPS=").contains(", BW="));
+    assert!(line(" lat (").contains(", avg="));
+    assert!(line("READ: bw=").contains("B/s ("));
+    assert!(ran.out.starts_with("read_latency: (g=0): rw=randread, bs=(R) 4096B-4096B, "), "{}", ran.out);
+    let trimmed = ran.out.trim_end();
+    assert!(!trimmed.is_empty());
+}
+
+/// Goal: clones are entries of their own unless they are reported together, and logs count them on.
+#[test]
+fn clones_are_three_entries_or_one_and_their_logs_are_numbered_on() {
+    let sandbox = Sandbox::new();
+    let line = "--ioengine=null --size=64k --bs=4k --name=a --rw=randread --numjobs=3 --write_lat_log=x --name=b --rw=read \
+                --stonewall --write_lat_log=x --output-format=json";
+    let document = json(&fio(&sandbox, line).out);
+    let jobs = document["jobs"].as_array().unwrap();
+    let of = |key: &str| jobs.iter().map(|job| job[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of("jobname"), ["a", "a", "a", "b"]);
+    assert_eq!(of("groupid"), [0, 0, 0, 1]);
+    assert!(jobs.iter().all(|job| job["read"]["total_ios"] == 16));
+    assert_eq!(jobs[2]["job options"]["numjobs"], "3");
+    for number in 1..=4 {
+        let log = fs::read_to_string(sandbox.path(&format!("x_lat.{number}.log"))).unwrap();
+        assert_eq!(log.lines().count(), 16, "{number}");
+    }
+    let grouped = format!("--group_reporting {line}");
+    let document = json(&fio(&sandbox, &grouped).out);
+    let jobs = document["jobs"].as_array().unwrap();
+    assert_eq!(jobs.len(), 2);
+    assert_eq!(jobs[0]["read"]["clat_ns"]["N"], 48, "percentiles are those of all clones");
+    assert_eq!(document["global options"]["group_reporting"], "");
+}
+
+#[test]
+fn what_fio_prints_of_a_run_is_read_back_with_equal_figures() {
+    let sandbox = Sandbox::new();
+    let ran = fio(
+        &sandbox,
+        "--name=a --ioengine=libaio --rw=randrw --bs=4k --size=1m --iodepth=4 --lat_percentiles=1 --output-format=json+",
+    );
+    let run = parse_fio(&ran.out).unwrap();
+    assert!(run.notes.is_empty(), "{:?}", run.notes);
+    let document = json(&ran.out);
+    let bytes: u64 = run.jobs[0].ops.iter().map(|op| op.byte_count).sum();
+    assert_eq!(bytes, 1 << 20);
+    for op in &run.jobs[0].ops {
+        let of = &document["jobs"][0][op.direction.to_string()];
+        assert_eq!(op.io_count, of["total_ios"].as_u64().unwrap());
+        let headline = op.headline().unwrap();
+        assert_eq!(headline.histogram.as_ref().unwrap().count(), of["lat_ns"]["N"].as_u64().unwrap());
+    }
+}
+
+/// Goal: `--status-interval` prints whole documents while the job runs, one behind the other as fio's, and
+/// each is more than the one before.
+#[test]
+fn status_intervals_are_documents_that_grow_and_the_last_is_the_result() {
+    let sandbox = Sandbox::new();
+    let line = "--name=a --ioengine=null --rw=randread --bs=4k --size=1g --time_based --runtime=1300ms --status-interval=400ms \
+                --rate_iops=5000 --output-format=json";
+    let text = fio(&sandbox, line).out;
+    let documents: Vec<Value> = serde_json::Deserializer::from_str(&text).into_iter().map(Result::unwrap).collect();
+    assert!(documents.len() >= 3, "{}", documents.len());
+    let ios: Vec<u64> = documents.iter().map(|d| d["jobs"][0]["read"]["total_ios"].as_u64().unwrap()).collect();
+    // The last one meanwhile may come when all is done.
+    assert!(ios.windows(2).all(|pair| pair[0] <= pair[1]) && ios[0] < ios[1], "{ios:?}");
+    assert!(ios[0] > 500, "{ios:?}");
+    let (first, last) = (&documents[0], documents.last().unwrap());
+    assert_eq!((&first["trueio"]["outcome"], &last["trueio"]["outcome"]), (&"running".into(), &"complete".into()));
+    assert_eq!(first["trueio"]["phases"][0]["verdict"], "not judged yet");
+    assert!(first["jobs"][0]["eta"].as_u64().unwrap() <= 1 && last["jobs"][0]["eta"] == 0);
+    assert_eq!(first["jobs"][0]["read"]["clat_ns"]["N"], first["jobs"][0]["read"]["total_ios"]);
+    // To a file, and with our own reader: the last document counts.
+    fio(&sandbox, &format!("{line} --output=o"));
+    let run = parse_fio(&fs::read_to_string(sandbox.path("o")).unwrap()).unwrap();
+    assert!(run.jobs[0].ops[0].io_count > 5_000);
+}
+
+#[test]
+fn json_lines_tell_each_interval_and_then_the_result() {
+    let sandbox = Sandbox::new();
+    let line = "--name=a --ioengine=null --rw=randread --bs=4k --size=1g --time_based --runtime=1300ms --status-interval=400ms \
+                --rate_iops=5000 --output-format=jsonl";
+    let text = fio(&sandbox, line).out;
+    let lines: Vec<Value> = text.lines().map(json).collect();
+    assert!(lines.len() >= 3, "{text}");
+    let (result, intervals) = lines.split_last().unwrap();
+    assert_eq!(result["type"], "result");
+    let total = result["jobs"][0]["read"]["total_ios"].as_u64().unwrap();
+    let told: u64 = intervals.iter().map(|line| line["jobs"][0]["read"]["ios"].as_u64().unwrap()).sum();
+    assert!(told <= total && told > total / 3, "{told} of {total}");
+    for line in intervals {
+        assert_eq!(line["type"], "interval");
+        // Each interval has its own rate, not that since the beginning.
+        let iops = line["jobs"][0]["read"]["iops"].as_f64().unwrap();
+        assert!((3_000.0..7_000.0).contains(&iops), "{line}");
+    }
+}
+
+#[test]
+fn what_says_how_results_are_printed_is_done() {
+    let sandbox = Sandbox::new();
+    let base = "--name=a --ioengine=null --rw=randrw --bs=4k --size=1m";
+    let document =
+        json(&fio(&sandbox, &format!("{base} --disk_util=0 --percentile_list=50:99.9 --output-format=json")).out);
+    assert!(document.get("disk_util").is_none());
+    let percentiles = document["jobs"][0]["read"]["clat_ns"]["percentile"].as_object().unwrap();
+    assert_eq!(percentiles.keys().collect::<Vec<_>>(), ["50.000000", "99.900000"]);
+    let document = json(&fio(&sandbox, &format!("{base} --unified_rw_reporting=1 --output-format=json")).out);
+    assert_eq!(document["jobs"][0]["mixed"]["total_ios"], 256);
+    let document = json(&fio(&sandbox, &format!("{base} --name=b --size=1m --stats=0 --output-format=json")).out);
+    assert_eq!(document["jobs"].as_array().unwrap().len(), 1, "a job with stats=0 is not reported");
+    let text = fio(&sandbox, &format!("{base} --unit_base=1 --significant_figures=5")).out;
+    assert!(text.contains("bit/s ("), "{text}");
+    for refused in ["--log_prio=1", "--log_issue_time=1", "--log_store_compressed=1"] {
+        let ran = sandbox.run(&["fio", "--name=a", "--ioengine=null", "--size=1m", refused]);
+        assert_eq!(ran.code, Some(1), "{refused}");
+        assert!(ran.err.contains(refused.trim_start_matches("--").trim_end_matches("=1")), "{}", ran.err);
+    }
+}

@@ -1,0 +1,264 @@
+//! The faithful modes of studies against the procedures of their sources: every call counted by the kernel's
+//! tracepoints, with its flags, sizes, places and flushes. And `access-pattern` end to end.
+//!
+//! Cannot see: the order of calls of different kinds; whose data a flush is about.
+
+mod common;
+
+use common::*;
+use std::collections::BTreeMap;
+use trueio_model::{StudyRecord, StudyRow, SyscallIo, SyscallPlaces, SyscallRow, SyscallTrace};
+
+/// True if calls cannot be recorded here.
+fn lacks_tracing() -> bool {
+    lacks("root") || lacks("tracing")
+}
+
+#[track_caller]
+fn traced(row: &StudyRow) -> &SyscallTrace {
+    let trace = row.syscalls.as_ref().expect("it was asked for");
+    assert_eq!((&trace.missing, trace.lost_event_count), (&None, 0), "{}", row.name);
+    trace
+}
+
+#[track_caller]
+fn only<'a>(trace: &'a SyscallTrace, name: &str) -> &'a SyscallRow {
+    let rows: Vec<_> = trace.calls(name).collect();
+    assert_eq!(rows.len(), 1, "{name}: {trace:#?}");
+    rows[0]
+}
+
+#[track_caller]
+fn io(call: &SyscallRow) -> (&SyscallIo, SyscallPlaces) {
+    let io = call.io.as_ref().expect("I/O");
+    (io, io.places.expect("places"))
+}
+
+/// The calls that make data durable, by name.
+fn flushes(trace: &SyscallTrace) -> BTreeMap<&str, u64> {
+    let calls = trace.jobs.iter().flat_map(|job| &job.calls).filter(|call| call.is_flush());
+    calls.map(|call| (call.name.as_str(), call.count)).collect()
+}
+
+fn at<'a>(row: &'a StudyRow, axis: &str) -> &'a str {
+    row.key.iter().find(|(name, _)| name == axis).map_or("", |(_, value)| value.as_str())
+}
+
+fn studied(sandbox: &Sandbox, name: &str, target: &str, arguments: &str) -> (Ran, StudyRecord) {
+    let json = sandbox.aside("study.json");
+    let mut all = vec!["study", name, target, "--no-journal", "--json", json.to_str().expect("UTF-8")];
+    all.extend(arguments.split_whitespace());
+    let ran = sandbox.run(&all);
+    ran.assert_code(0);
+    (ran, trueio_report::parse_study(&std::fs::read_to_string(&json).expect("a record")).expect("a study"))
+}
+
+/// Goal: the faithful mode of `access-pattern` makes the calls that the source's strace logs show.
+/// Method: its three rows at 4 MiB, recorded by our trace, the two of them that belong there under strace.
+#[test]
+fn the_study_of_access_patterns_makes_the_calls_that_the_source_logged() {
+    if lacks("strace") || lacks_tracing() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let (_, record) = studied(&sandbox, "access-pattern", ".", "--mode faithful --trace-syscalls --set size=4m");
+    let rows = &record.modes[0].rows;
+    let trace = |row: usize| traced(&rows[row]);
+    for (row, is_random) in [(0, true), (1, false)] {
+        let trace = trace(row);
+        let (of_write, places) = io(only(trace, "write"));
+        assert_eq!(of_write.asked.counts, [(4096, 1024)]);
+        assert_eq!(of_write.opened, [("O_RDWR|O_DIRECT".to_owned(), 1024)], "{}", rows[row].name);
+        assert_eq!((places.unique_count, places.begin_bytes, places.end_bytes), (1024, 0, 4 << 20));
+        assert_eq!(trace.count("lseek"), 1024 - places.sequential_count);
+        assert_eq!(places.sequential_count > 512, !is_random, "{}", rows[row].name);
+    }
+    let libaio = trace(2);
+    for name in ["io_submit", "io_getevents"] {
+        assert_eq!(only(libaio, name).io.as_ref().expect("I/O").returned.sum, 1024);
+    }
+    // fio made none.
+    assert!((0..3).all(|row| flushes(trace(row)).is_empty()));
+}
+
+/// Goal: `--quick` end to end on ext4 and on a loop device: every row has its samples, the sum of slat and clat is
+/// checked in all of them, and the calls of each engine are told.
+#[test]
+fn the_study_of_access_patterns_runs_quick_on_ext4_and_on_a_loop_device() {
+    if lacks("strace") || lacks("loop") || lacks_tracing() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let device = Loop::new(&sandbox, "disk", 64 << 20);
+    let name = device.device.as_str();
+    {
+        let raw = format!("--quick --samples 1 --set size=1m --mode faithful --overwrite {name}");
+        let (_, record) = studied(&sandbox, "access-pattern", name, &raw);
+        assert!(record.modes.iter().flat_map(|mode| &mode.rows).all(|row| row.samples.len() == 1));
+    }
+    device.make_ext4();
+    let mount = Mount::ext4(&sandbox, "mount", name);
+    let directory = mount.path.to_str().expect("UTF-8");
+    let (ran, record) = studied(&sandbox, "access-pattern", directory, "--quick --samples 1 --set size=1m");
+    let counts: Vec<(&str, usize)> = record.modes.iter().map(|mode| (mode.name.as_str(), mode.rows.len())).collect();
+    assert_eq!(counts, [("faithful", 3), ("improved", 20), ("calls", 18)]);
+    for mode in &record.modes {
+        for row in &mode.rows {
+            assert_eq!((row.samples.len(), &row.failure), (1, &None), "{} {}", mode.name, row.name);
+            assert_eq!(row.syscalls.is_some(), row.name.contains("recorded"), "{} {}", mode.name, row.name);
+            assert_eq!(row.samples[0].io_count, 256, "{} {}", mode.name, row.name);
+        }
+        let sum = mode.answers.iter().find(|said| said.contains("here:")).expect("the sum is checked");
+        assert!(sum.contains("so within 1.00 % in all samples that have these figures"), "{sum}");
+    }
+    let said = ran.out_joined();
+    for sentence in [
+        "randwrite libaio 1 recorded: 2.00 calls an I/O",
+        "libaio without strace against sync under it, as published",
+        "published 1.71 times",
+        "printed as KB/s, which is KiB/s",
+        "the 56 ms that the author reads as clat and lat are 56 µs",
+    ] {
+        assert!(said.contains(sentence), "`{sentence}` is not in\n{said}");
+    }
+}
+
+/// Goal: what cannot be had here is left out and said, and the rest is run.
+/// Method: a machine without strace, played by a `PATH` that has none.
+#[test]
+fn rows_that_need_strace_are_left_out_where_there_is_none_and_that_is_said() {
+    let sandbox = Sandbox::new();
+    let json = sandbox.aside("study.json");
+    let arguments = "study access-pattern . --no-journal --mode faithful --set size=1m --json";
+    let mut all: Vec<&str> = arguments.split_whitespace().collect();
+    all.push(json.to_str().expect("UTF-8"));
+    let output = sandbox.command(&all).env("PATH", sandbox.root()).output().expect("the program starts");
+    let ran = Ran::of(output);
+    ran.assert_code(0);
+    let record = trueio_report::parse_study(&std::fs::read_to_string(&json).expect("a record")).expect("a study");
+    let names: Vec<&str> = record.modes[0].rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["write libaio 1 alone"]);
+    let said = ran.out_joined();
+    assert!(
+        said.contains("Left out here: randwrite sync 1 strace, write sync 1 strace: `strace` cannot be started"),
+        "{said}"
+    );
+}
+
+/// Goal: the faithful mode of `write-flags` makes the calls of benchmark.js.
+/// Method: its quick rows (3 block sizes, 12 methods, fewer writes): number and size of the writes, in order from the
+/// beginning, O_DIRECT, O_DSYNC and O_SYNC where the method says so, fdatasync or fsync after each write or once, and none
+/// where there was none.
+#[test]
+fn the_study_of_write_flags_makes_the_writes_and_flushes_of_the_source() {
+    if lacks_tracing() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let arguments = "--quick --mode faithful --trace-syscalls --no-evidence";
+    let (_, record) = studied(&sandbox, "write-flags", ".", arguments);
+    let rows = &record.modes[0].rows;
+    assert_eq!(rows.len(), 36);
+    for row in rows {
+        let (trace, method) = (traced(row), at(row, "method"));
+        let block = trueio_model::units::parse_bytes(at(row, "block")).expect("a size");
+        let write = only(trace, "pwrite64");
+        let (of_write, places) = io(write);
+        let count = row.samples[0].io_count;
+        assert!(count >= 16 && write.count == count && write.error_count() == 0, "{}: {write:?}", row.name);
+        assert_eq!(of_write.returned.counts, [(block, count)], "{}", row.name);
+        assert_eq!((places.begin_bytes, places.end_bytes), (0, count * block), "{}", row.name);
+        assert_eq!((places.sequential_count, places.unique_count), (count - 1, count), "{}", row.name);
+        let [(opened, _)] = &of_write.opened[..] else { panic!("{}: {:?}", row.name, of_write.opened) };
+        for flag in ["O_DIRECT", "O_DSYNC", "O_SYNC"] {
+            assert_eq!(opened.split('|').any(|set| set == flag), method.contains(flag), "{}: {opened}", row.name);
+        }
+        let method = method.trim_end_matches(" + O_DIRECT");
+        let expected = match method {
+            "FDATASYNC" => Some(("fdatasync", count)),
+            "FSYNC" => Some(("fsync", count)),
+            "AMORTIZED_FDATASYNC" => Some(("fdatasync", 1)),
+            "AMORTIZED_FSYNC" => Some(("fsync", 1)),
+            _ => None,
+        };
+        assert_eq!(flushes(trace), expected.into_iter().collect(), "{}", row.name);
+    }
+}
+
+/// Goal: the faithful mode of `cache-bypass` makes the calls of the published loop, and `as-published` makes them fail as
+/// they did.
+/// Method: 512 calls of 128 KiB at offsets drawn with repetition, O_SYNC always, O_DIRECT where direct, no flush; with the
+/// published buffer every direct call returns EINVAL.
+#[test]
+fn the_study_of_the_cache_makes_the_calls_of_the_published_loop() {
+    if lacks_tracing() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let call_of = |row: &StudyRow| if at(row, "operation") == "read" { "pread64" } else { "pwrite64" };
+    let arguments = "--quick --mode faithful,as-published --trace-syscalls --no-evidence";
+    let (_, record) = studied(&sandbox, "cache-bypass", ".", arguments);
+    for mode in &record.modes {
+        assert_eq!(mode.rows.len(), 4);
+        for row in &mode.rows {
+            let trace = traced(row);
+            let call = only(trace, call_of(row));
+            let io = call.io.as_ref().expect("I/O");
+            let is_direct = at(row, "path") == "direct";
+            assert_eq!((call.count, &io.asked.counts[..]), (512, &[(131_072, 512)][..]), "{}", row.name);
+            let [(opened, 512)] = &io.opened[..] else { panic!("{}: {:?}", row.name, io.opened) };
+            assert!(opened.contains("O_SYNC") && opened.contains("O_DIRECT") == is_direct, "{}: {opened}", row.name);
+            assert!(flushes(trace).is_empty(), "{}", row.name);
+            if is_direct && mode.name == "as-published" {
+                let [error] = call.errors[..] else { panic!("{}: {:?}", row.name, call.errors) };
+                assert_eq!((error.errno, error.count, io.returned.sum), (libc::EINVAL, 512, 0), "{}", row.name);
+            } else {
+                let places = io.places.expect("places");
+                assert_eq!((call.error_count(), io.returned.sum), (0, 512 * 131_072), "{}", row.name);
+                assert!(places.unique_count < 512 && places.sequential_count < 64, "{}: {places:?}", row.name);
+            }
+        }
+    }
+}
+
+/// Goal: the faithful mode of `file-writers` writes as the source's writers did, and flushes nothing.
+/// Method: its quick rows (32 MiB): io.Copy's 32 KiB in order (O_DIRECT's download 8 KiB, as brk0v/directio), O_DIRECT
+/// where the source says so, one io_uring submission a block; dd is another program, so nothing is recorded of it.
+#[test]
+fn the_study_of_file_writers_writes_as_the_source_did_and_flushes_nothing() {
+    if lacks_tracing() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let arguments = "--quick --mode faithful --samples 1 --trace-syscalls --no-evidence";
+    let (_, record) = studied(&sandbox, "file-writers", ".", arguments);
+    let rows = &record.modes[0].rows;
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    let all = ["io_uring download", "io_uring overwrite", "io_uring-direct overwrite", "control download"];
+    let more = ["control overwrite", "o_direct download", "o_direct overwrite", "dd overwrite"];
+    assert_eq!(names, [all, more].concat());
+    let bytes = 32u64 << 20;
+    for row in rows {
+        let writer = at(row, "writer");
+        if writer == "dd" {
+            assert_eq!(row.syscalls, None);
+            continue;
+        }
+        let trace = traced(row);
+        assert!(flushes(trace).is_empty(), "{}", row.name);
+        if writer.starts_with("io_uring") {
+            let handed = &only(trace, "io_uring_enter").io.as_ref().expect("I/O").returned;
+            assert_eq!(handed.sum, bytes / 32_768, "{}", row.name);
+            assert!(handed.counts.iter().all(|(ios, _)| *ios <= 1), "{}: {handed:?}", row.name);
+            continue;
+        }
+        let (of_write, places) = io(only(trace, "write"));
+        let is_direct = writer == "o_direct";
+        let block = if is_direct && at(row, "operation") == "download" { 8192 } else { 32_768 };
+        assert_eq!(of_write.returned.counts, [(block, bytes / block)], "{}", row.name);
+        assert_eq!(of_write.opened.len(), 1, "{}", row.name);
+        assert_eq!(of_write.opened[0].0.contains("O_DIRECT"), is_direct, "{}", row.name);
+        assert_eq!((places.begin_bytes, places.end_bytes), (0, bytes), "{}", row.name);
+        assert_eq!(places.sequential_count, bytes / block - 1, "{}", row.name);
+    }
+}

@@ -1,0 +1,159 @@
+//! Each I/O, one by one, for whoever writes logs while a job runs.
+//!
+//! A worker puts what it completes into a chunk, and hands full chunks (and at least one every row of
+//! the series) to a channel of bounded length. Whoever reads the channel writes files, and gives the chunks
+//! back to be filled again: memory does not grow with the run, and nothing is dropped. If the reader is too
+//! slow, the worker waits for it, between two I/Os, and says so in its notes.
+//!
+//! Without a log none of this is done: the loop looks at each I/O only where something needs that.
+
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::time::Instant;
+use trueio_model::OpKind;
+
+/// I/Os of a chunk: 256 KiB.
+const CHUNK: usize = 4096;
+/// Chunks on their way at most, of all workers together.
+const CHUNKS: usize = 32;
+
+/// One I/O that completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoggedIo {
+    /// Which operation.
+    pub op: OpKind,
+    /// When it completed, in nanoseconds since the worker's measured part began.
+    pub end_ns: u64,
+    /// slat, in nanoseconds; `None` for an engine that blocks.
+    pub submission_ns: Option<u64>,
+    /// clat, in nanoseconds.
+    pub completion_ns: u64,
+    /// lat, in nanoseconds: under a rate from the moment it was due.
+    pub total_ns: u64,
+    /// Bytes transferred.
+    pub bytes: u64,
+    /// Where, in bytes.
+    pub offset: u64,
+}
+
+/// I/Os of one worker, in the order of their completion.
+#[derive(Debug)]
+pub struct LogChunk {
+    /// The worker's number, as its [`LogDoor`] has it.
+    pub worker: u32,
+    /// The I/Os.
+    pub ios: Vec<LoggedIo>,
+    back: Sender<Vec<LoggedIo>>,
+}
+
+impl LogChunk {
+    /// Gives the room back to the worker.
+    pub fn give_back(mut self) {
+        self.ios.clear();
+        // A worker that has ended needs no room any more.
+        let _ = self.back.send(self.ios);
+    }
+}
+
+/// Where workers put their I/Os.
+#[derive(Debug, Clone)]
+pub struct LogDoor {
+    /// The worker's number among all that log.
+    pub worker: u32,
+    sender: SyncSender<LogChunk>,
+}
+
+impl LogDoor {
+    /// The same door for another worker.
+    pub fn of_worker(&self, worker: u32) -> Self {
+        Self { worker, sender: self.sender.clone() }
+    }
+}
+
+/// A channel of bounded length: the door of worker 0, and where chunks come out. It ends when every door is
+/// gone.
+pub fn log_channel() -> (LogDoor, Receiver<LogChunk>) {
+    let (sender, receiver) = sync_channel(CHUNKS);
+    (LogDoor { worker: 0, sender }, receiver)
+}
+
+/// A worker's side.
+#[derive(Debug)]
+pub(crate) struct LogBuffer {
+    door: LogDoor,
+    chunk: Vec<LoggedIo>,
+    back: Sender<Vec<LoggedIo>>,
+    empty: Receiver<Vec<LoggedIo>>,
+    /// How long the worker has waited for the reader, in nanoseconds.
+    pub(crate) waited_ns: u64,
+}
+
+impl LogBuffer {
+    pub(crate) fn new(door: &LogDoor) -> Self {
+        let (back, empty) = channel();
+        Self { door: door.clone(), chunk: Vec::with_capacity(CHUNK), back, empty, waited_ns: 0 }
+    }
+
+    pub(crate) fn push(&mut self, io: LoggedIo) {
+        self.chunk.push(io);
+        if self.chunk.len() >= CHUNK {
+            self.flush();
+        }
+    }
+
+    /// Hands over what is there.
+    #[cold]
+    pub(crate) fn flush(&mut self) {
+        if self.chunk.is_empty() {
+            return;
+        }
+        let room = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(CHUNK));
+        let ios = std::mem::replace(&mut self.chunk, room);
+        let chunk = LogChunk { worker: self.door.worker, ios, back: self.back.clone() };
+        if let Err(TrySendError::Full(chunk)) = self.door.sender.try_send(chunk) {
+            let since = Instant::now();
+            // A reader that is gone has said why itself.
+            let _ = self.door.sender.send(chunk);
+            self.waited_ns += since.elapsed().as_nanos() as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: nothing is lost and no more than the channel's length is held, however slow the reader is.
+    #[test]
+    fn a_slow_reader_is_waited_for_and_gets_everything_in_order() {
+        let (door, chunks) = log_channel();
+        let total = (CHUNKS * 4 * CHUNK + 17) as u64;
+        let writer = std::thread::spawn(move || {
+            let mut log = LogBuffer::new(&door.of_worker(3));
+            drop(door);
+            let io = |end_ns| LoggedIo {
+                op: OpKind::Read,
+                end_ns,
+                submission_ns: None,
+                completion_ns: 1,
+                total_ns: 1,
+                bytes: 512,
+                offset: 0,
+            };
+            (0..total).for_each(|i| log.push(io(i)));
+            log.flush();
+            log.waited_ns
+        });
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let mut next = 0;
+        for chunk in chunks {
+            assert_eq!(chunk.worker, 3);
+            for io in &chunk.ios {
+                assert_eq!(io.end_ns, next);
+                next += 1;
+            }
+            chunk.give_back();
+        }
+        assert_eq!(next, total);
+        assert!(writer.join().expect("the worker ends") > 0, "it waited while nobody read");
+    }
+}

@@ -1,0 +1,159 @@
+//! A whole block: its pattern, a header for each interval of it, and where the header hides.
+
+use super::{BLOCK_HEADER_BYTES, BlockHeader, was_written_by};
+use trueio_model::{BlockPattern, Verify};
+
+/// Seals blocks before they are written and checks them when they are back.
+#[derive(Debug, Clone)]
+pub(crate) struct BlockSeal {
+    verify: Verify,
+}
+
+/// What was expected, and what was found, in words.
+pub(crate) type Difference = (String, String);
+
+impl BlockSeal {
+    pub(crate) fn new(verify: Verify) -> Self {
+        Self { verify }
+    }
+
+    /// The headers of `block`, which belongs to `offset`, with the piece each stands in.
+    fn headers<'b>(
+        &self,
+        block: &'b mut [u8],
+        run: u64,
+        offset: u64,
+        sequence: u64,
+    ) -> impl Iterator<Item = (BlockHeader, &'b mut [u8])> {
+        let checksum = self.verify.checksum;
+        let step =
+            if self.verify.interval_bytes > 0 { self.verify.interval_bytes as usize } else { block.len().max(1) };
+        block.chunks_mut(step).scan(offset, move |at, piece| {
+            let header = BlockHeader { run, offset: *at, sequence, length: piece.len() as u32, checksum };
+            *at += piece.len() as u64;
+            Some((header, piece))
+        })
+    }
+
+    /// Exchanges the header with the data where it is to stand.
+    fn hide(&self, piece: &mut [u8]) {
+        let at = self.verify.header_offset_bytes as usize;
+        if at > 0 {
+            let (head, tail) = piece.split_at_mut(at);
+            head[..BLOCK_HEADER_BYTES].swap_with_slice(&mut tail[..BLOCK_HEADER_BYTES]);
+        }
+    }
+
+    /// Makes `block` ready for write number `sequence` to `offset`.
+    pub(crate) fn seal(&self, block: &mut [u8], run: u64, offset: u64, sequence: u64) {
+        if let Some(pattern) = &self.verify.pattern {
+            fill(pattern, block, offset);
+        }
+        if self.verify.checksum.has_header() {
+            for (header, piece) in self.headers(block, run, offset, sequence) {
+                header.seal(piece);
+                self.hide(piece);
+            }
+        }
+    }
+
+    /// Compares a block that was read at `offset`. Its headers are put back to their places, so it is changed.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub(crate) fn check(&self, block: &mut [u8], run: u64, offset: u64, sequence: u64) -> Result<(), Difference> {
+        let checksum = self.verify.checksum;
+        if checksum.has_header() {
+            for (header, piece) in self.headers(block, run, offset, sequence) {
+                self.hide(piece);
+                header.compare(piece)?;
+            }
+        }
+        let Some(pattern) = self.verify.pattern.as_ref().filter(|_| checksum.compares_pattern()) else { return Ok(()) };
+        let mut expected = vec![0; block.len()];
+        fill(pattern, &mut expected, offset);
+        let step =
+            if self.verify.interval_bytes > 0 { self.verify.interval_bytes as usize } else { block.len().max(1) };
+        // A header took the place of the pattern's bytes.
+        let is_header = |at: usize| checksum.has_header() && at % step < BLOCK_HEADER_BYTES;
+        let differs = |at: &usize| block[*at] != expected[*at] && !is_header(*at);
+        match (0..block.len()).find(differs) {
+            None => Ok(()),
+            Some(at) => {
+                let end = block.len().min(at + 16);
+                Err((
+                    format!("the pattern: from byte {at} of the block on {:02x?}", &expected[at..end]),
+                    format!("{:02x?}", &block[at..end]),
+                ))
+            }
+        }
+    }
+
+    /// True if `block` is known to be written by `run`; `None` if it does not say.
+    pub(crate) fn was_written_by(&self, block: &[u8], run: u64) -> Option<bool> {
+        let at = self.verify.header_offset_bytes as usize;
+        self.verify.checksum.has_header().then(|| was_written_by(&block[at..], run))
+    }
+}
+
+/// Fills a block that belongs to `offset`.
+fn fill(pattern: &BlockPattern, block: &mut [u8], offset: u64) {
+    let mut bytes = pattern.bytes.clone();
+    for place in &pattern.offset_places {
+        let place = *place as usize;
+        bytes[place..place + 8].copy_from_slice(&offset.to_le_bytes());
+    }
+    for piece in block.chunks_mut(bytes.len().max(1)) {
+        piece.copy_from_slice(&bytes[..piece.len()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trueio_model::Checksum;
+
+    fn seal(checksum: Checksum, change: impl FnOnce(&mut Verify)) -> BlockSeal {
+        let mut verify = Verify::new(checksum);
+        change(&mut verify);
+        BlockSeal::new(verify)
+    }
+
+    fn block() -> Vec<u8> {
+        (0..8192u32).map(|i| (i * 7) as u8).collect()
+    }
+
+    #[test]
+    fn a_flipped_byte_is_found_in_every_interval_wherever_the_header_hides() {
+        for hidden in [0, 64, 1000 - 48] {
+            let seal = seal(Checksum::Crc32c, |v| (v.interval_bytes, v.header_offset_bytes) = (1024, hidden));
+            let mut sealed = block();
+            seal.seal(&mut sealed, 3, 1 << 20, 5);
+            assert_eq!(seal.check(&mut sealed.clone(), 3, 1 << 20, 5), Ok(()));
+            assert_eq!(seal.was_written_by(&sealed, 3), Some(true));
+            for at in (500..8192).step_by(1024) {
+                let mut rotten = sealed.clone();
+                rotten[at] ^= 1;
+                assert!(seal.check(&mut rotten, 3, 1 << 20, 5).is_err(), "byte {at}, header at {hidden}");
+            }
+            assert!(seal.check(&mut sealed.clone(), 3, 0, 5).unwrap_err().1.contains("wrong place"));
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_compared_whole_and_carries_the_offset_of_its_block() {
+        let pattern = BlockPattern { bytes: vec![0xaa, 0, 0, 0, 0, 0, 0, 0, 0, 0xbb], offset_places: vec![1] };
+        for (kind, hidden) in [(Checksum::Pattern, 0), (Checksum::PatternHdr, 0), (Checksum::PatternHdr, 512)] {
+            let seal = seal(kind, |v| (v.pattern, v.header_offset_bytes) = (Some(pattern.clone()), hidden));
+            let mut sealed = block();
+            seal.seal(&mut sealed, 3, 0x1234_5678, 5);
+            assert_eq!(sealed[2000..2010], [0xaa, 0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0, 0xbb], "{kind:?}");
+            assert_eq!(seal.check(&mut sealed.clone(), 3, 0x1234_5678, 5), Ok(()), "{kind:?}");
+            let mut rotten = sealed.clone();
+            rotten[8191] ^= 1;
+            let (expected, found) = seal.check(&mut rotten, 3, 0x1234_5678, 5).unwrap_err();
+            assert!(expected.contains("from byte 8191") && found.starts_with('['), "{expected}: {found}");
+            assert!(seal.check(&mut sealed.clone(), 3, 0, 5).is_err(), "another place");
+        }
+    }
+}

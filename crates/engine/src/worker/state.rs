@@ -1,0 +1,88 @@
+//! What verifying leaves in files of the current directory, if it is asked to: how far a job came
+//! (`verify_state_save`), and blocks that differ (`verify_dump`).
+//!
+//! Cannot: know that the file that is read belongs to the disk that is compared; it names the job, its seed and its
+//! worker, and what does not agree is refused.
+
+use serde::{Deserialize, Serialize};
+use trueio_model::JobPlan;
+
+const FORMAT: &str = "trueio-verify-state";
+const VERSION: u32 = 1;
+
+/// How far a worker came.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct State {
+    format: String,
+    version: u32,
+    job: String,
+    worker: u32,
+    seed: u64,
+    /// What its blocks carry, as hexadecimal digits.
+    run: String,
+    /// Requests issued.
+    pub(super) issued: u64,
+}
+
+impl State {
+    pub(super) fn new(job: &JobPlan, worker: u32, issued: u64, run: u64) -> Self {
+        let run = format!("{run:016x}");
+        let (format, version) = (FORMAT.to_owned(), VERSION);
+        Self { format, version, job: job.name.clone(), worker, seed: job.seed, run, issued }
+    }
+
+    /// What its blocks carry.
+    ///
+    /// # Errors
+    /// A sentence, if the file is damaged.
+    pub(super) fn run(&self) -> Result<u64, String> {
+        u64::from_str_radix(&self.run, 16).map_err(|e| format!("the verify state's `run` is damaged: {e}"))
+    }
+
+    /// Writes it; a sentence that says where, or why not.
+    pub(super) fn save(&self) -> String {
+        let name = name(&self.job, self.worker);
+        let text = serde_json::to_string(self).unwrap_or_else(|e| unreachable!("plain values are JSON: {e}"));
+        match std::fs::write(&name, text + "\n") {
+            Ok(()) => format!("verify: the state is in `{name}`"),
+            Err(error) => format!("verify: the state could not be written to `{name}`: {error}"),
+        }
+    }
+}
+
+/// fio's name for it.
+fn name(job: &str, worker: u32) -> String {
+    // A job's name holds no slash (the plan refuses it).
+    format!("local-{job}-{worker}-verify.state")
+}
+
+/// Reads what an earlier run left.
+pub(super) fn load(job: &JobPlan, worker: u32) -> Result<State, String> {
+    let name = name(&job.name, worker);
+    let text = std::fs::read_to_string(&name).map_err(|e| format!("the verify state `{name}` cannot be read: {e}"))?;
+    let state: State =
+        serde_json::from_str(&text).map_err(|e| format!("`{name}` is no verify state of trueio: {e}"))?;
+    if state.format != FORMAT || state.version != VERSION {
+        return Err(format!("`{name}` is no verify state that this program reads"));
+    }
+    if (state.seed, state.worker) != (job.seed, worker) {
+        let (theirs, ours) = (state.seed, job.seed);
+        return Err(format!(
+            "`{name}` is of a job with the seed {theirs}, and this one has {ours}: they write other blocks"
+        ));
+    }
+    Ok(state)
+}
+
+/// Keeps a block that differs; a sentence that says where, or why not.
+pub(super) fn dump(path: &str, offset: u64, block: &[u8]) -> String {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let name = format!("{file}.{offset}.received");
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&name);
+    match made.and_then(|mut made| std::io::Write::write_all(&mut made, block)) {
+        Ok(()) => format!("verify: the block that was read at offset {offset} of `{path}` is in `{name}`"),
+        Err(error) => {
+            format!("verify: the block at offset {offset} of `{path}` could not be kept in `{name}`: {error}")
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! Writing blocks so that they can be compared, and comparing them.
+//!
+//! Blocks are compared when a job reads them, after every so many writes (`verify_backlog`), and at its end. The
+//! generator gives the same requests again, so nothing is remembered of a job that is compared at its end.
+
+use super::{FAILURES_MAX, Worker, state};
+use crate::clock::Clock;
+use crate::engines::{Completion, Engine, EngineError};
+use crate::pattern::{Generator, mix64};
+use crate::request::{REQUEST_BLOCK, Request};
+use crate::verify::{self, BlockSeal};
+use std::collections::HashSet;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::sync_channel;
+use trueio_model::{BlockSizes, JobPlan, OpKind, Verify};
+
+/// What a worker needs to compare blocks.
+#[derive(Debug)]
+pub(super) struct Verifier {
+    pub(super) plan: Verify,
+    seal: BlockSeal,
+    /// What written blocks carry; see [`run_tag`]. 0 when blocks of an earlier run are read.
+    run: u64,
+    /// Requests after which a job that compares offline ends: as far as the run came that wrote.
+    pub(super) issued_max: Option<u64>,
+    /// Writes that were not read back yet, with their numbers.
+    waiting: Vec<(Request, u64)>,
+    /// Writes since blocks were last trimmed, with their numbers.
+    untrimmed: Vec<(Request, u64)>,
+    /// The numbers of writes whose blocks were trimmed.
+    trimmed: HashSet<u64>,
+}
+
+impl Verifier {
+    /// # Errors
+    /// A sentence, if the state of an earlier run cannot be read.
+    pub(super) fn new(job: &JobPlan, worker: u32) -> Result<Option<Self>, String> {
+        let Some(plan) = job.verify.clone() else { return Ok(None) };
+        let state = if plan.loads_state { Some(state::load(job, worker)?) } else { None };
+        let run = match &state {
+            Some(state) => state.run()?,
+            None if plan.is_offline => 0,
+            None => run_tag(),
+        };
+        let trim_backlog = plan.trim.map_or(0, |trim| trim.backlog);
+        Ok(Some(Self {
+            seal: BlockSeal::new(plan.clone()),
+            run,
+            issued_max: state.map(|state| state.issued),
+            waiting: Vec::with_capacity(plan.backlog as usize),
+            untrimmed: Vec::with_capacity(trim_backlog as usize),
+            trimmed: HashSet::new(),
+            plan,
+        }))
+    }
+
+    /// True if blocks are to be read back or trimmed before the job goes on.
+    pub(super) fn is_due(&self) -> bool {
+        (self.plan.backlog > 0 && self.waiting.len() as u64 >= self.plan.backlog)
+            || self.plan.trim.is_some_and(|trim| self.untrimmed.len() as u64 >= trim.backlog)
+    }
+
+    /// What is saved of a job that issued so many requests.
+    pub(super) fn state(&self, job: &JobPlan, worker: u32, issued: u64) -> state::State {
+        state::State::new(job, worker, issued, self.run)
+    }
+}
+
+/// A block that was read, on its way to a thread that compares.
+struct Item {
+    block: Vec<u8>,
+    request: Request,
+    run: u64,
+    sequence: u64,
+}
+
+impl<E: Engine, C: Clock> Worker<'_, E, C> {
+    /// Makes a write's buffer, the pool's number `index`, ready.
+    #[inline]
+    pub(super) fn fill(&mut self, index: usize, request: &Request) {
+        self.write_sequence += 1;
+        let buffer = &mut self.pool.slice_mut(index)[..request.length as usize];
+        self.content.prepare(buffer, request.offset, self.write_sequence);
+        if let Some(verifier) = &mut self.verifier {
+            verifier.seal.seal(buffer, verifier.run, request.offset, self.write_sequence);
+            if verifier.plan.backlog > 0 {
+                verifier.waiting.push((*request, self.write_sequence));
+            }
+            if verifier.plan.trim.is_some() {
+                verifier.untrimmed.push((*request, self.write_sequence));
+            }
+        }
+    }
+
+    /// Compares the block that was just read into buffer `index`; `sequence` is the number of the write that is
+    /// expected there, 0 if that is not known.
+    #[cold]
+    pub(super) fn compare(&mut self, index: u32, request: &Request, sequence: u64) {
+        let Some(verifier) = &self.verifier else { return };
+        let block = &mut self.pool.slice_mut(index as usize)[..request.length as usize];
+        // In a mixed job a block may be read before it is written; the pass at the end reads them all.
+        let is_mixed = self.single_op.is_none();
+        if sequence == 0 && is_mixed && verifier.seal.was_written_by(block, verifier.run) != Some(true) {
+            return;
+        }
+        // A job that only reads compares what any run wrote.
+        let run = if sequence == 0 && !verifier.plan.loads_state { 0 } else { verifier.run };
+        let is_trimmed = verifier.trimmed.contains(&sequence);
+        if is_trimmed && verifier.plan.trim.is_some_and(|trim| !trim.is_zero) {
+            return;
+        }
+        self.verified_block_count += 1;
+        let result = match is_trimmed {
+            true => zeros(block),
+            false => verifier.seal.check(block, run, request.offset, sequence),
+        };
+        if let Err(difference) = result {
+            let block = block.to_vec();
+            self.note_difference(request, difference, &block);
+        }
+    }
+
+    fn note_difference(&mut self, request: &Request, difference: (String, String), block: &[u8]) {
+        self.verify_failure_count += 1;
+        let path = self.path(request.file);
+        if self.verify_failures.len() < FAILURES_MAX {
+            self.verify_failures.push(verify::failure(&path, request, difference));
+            if self.verifier.as_ref().is_some_and(|verifier| verifier.plan.dumps) {
+                self.notes.push(state::dump(&path, request.offset, block));
+            }
+        }
+        if self.verifier.as_ref().is_some_and(|verifier| verifier.plan.stops_at_first) {
+            self.is_done = true;
+        }
+    }
+
+    /// True if the first difference was to end the job, and came.
+    pub(super) fn has_given_up(&self) -> bool {
+        self.verify_failure_count > 0 && self.verifier.as_ref().is_some_and(|verifier| verifier.plan.stops_at_first)
+    }
+
+    /// Reads `request`'s block into buffer 0, with nothing else in flight; false if that failed.
+    fn read_block(&mut self, request: &Request) -> Result<bool, EngineError> {
+        let read = Request { op: OpKind::Read, ..*request };
+        let done = self.do_alone(&read)?;
+        if done == i64::from(read.length) {
+            return Ok(true);
+        }
+        self.note_failure(&read, (-done).max(0) as i32, done.max(0) as u64, self.pool.buffer_ptr(0) as u64);
+        Ok(false)
+    }
+
+    /// One I/O with buffer 0 and nothing else in flight; its result.
+    fn do_alone(&mut self, request: &Request) -> Result<i64, EngineError> {
+        self.engine.queue(0, request, self.pool.buffer_ptr(0));
+        self.engine.submit()?;
+        let mut out = [Completion::NONE];
+        while self.engine.reap(1, None, &mut out)? == 0 {}
+        Ok(out[0].result)
+    }
+
+    /// With nothing in flight: reads back what `verify_backlog` says, and trims what `trim_backlog` says.
+    #[cold]
+    pub(super) fn settle_backlog(&mut self) -> Result<(), EngineError> {
+        let Some(verifier) = &mut self.verifier else { return Ok(()) };
+        let plan = &verifier.plan;
+        if plan.backlog > 0 && verifier.waiting.len() as u64 >= plan.backlog {
+            let batch = if plan.backlog_batch > 0 { plan.backlog_batch as usize } else { usize::MAX };
+            let batch = batch.min(verifier.waiting.len());
+            for _ in 0..batch {
+                let Some(verifier) = &mut self.verifier else { return Ok(()) };
+                let (request, sequence) = verifier.waiting.remove(0);
+                if !self.read_block(&request)? {
+                    self.is_done = true;
+                    return Ok(());
+                }
+                self.compare(0, &request, sequence);
+            }
+        }
+        self.trim_backlog()
+    }
+
+    /// Trims the share of blocks that is to be trimmed, of those written since the last time.
+    fn trim_backlog(&mut self) -> Result<(), EngineError> {
+        let Some(verifier) = &mut self.verifier else { return Ok(()) };
+        let Some(trim) = verifier.plan.trim.filter(|trim| verifier.untrimmed.len() as u64 >= trim.backlog) else {
+            return Ok(());
+        };
+        let seed = self.context.plan.seed;
+        let chosen: Vec<(Request, u64)> = verifier
+            .untrimmed
+            .drain(..)
+            .filter(|(_, sequence)| mix64(seed ^ sequence) % 100 < u64::from(trim.percent))
+            .collect();
+        for (request, sequence) in chosen {
+            let request = Request { op: OpKind::Trim, ..request };
+            let before = self.clock.now();
+            let done = self.do_alone(&request)?;
+            let now = self.clock.now();
+            let recorder = self.recorder.op(OpKind::Trim);
+            if done != i64::from(request.length) {
+                recorder.error_count += 1;
+                self.note_failure(&request, (-done).max(0) as i32, done.max(0) as u64, 0);
+                self.is_done = true;
+                return Ok(());
+            }
+            let ns = self.clock.to_ns(now - before);
+            recorder.io_count += 1;
+            recorder.byte_count += u64::from(request.length);
+            recorder.interval.record(ns);
+            if !E::BLOCKS {
+                recorder.set.submission.record(ns);
+                recorder.set.completion.record(0);
+            }
+            if let Some(verifier) = &mut self.verifier {
+                verifier.trimmed.insert(sequence);
+            }
+        }
+        Ok(())
+    }
+
+    /// For blocks of several sizes: the number of the write that came last to each unit of each file.
+    /// A block of an earlier pass may be overwritten in part, and can then not be compared.
+    fn last_writes(&self) -> Result<Option<Vec<Vec<u64>>>, EngineError> {
+        let plan = self.context.plan;
+        if matches!(plan.pattern.write_sizes, BlockSizes::Fixed(_)) {
+            return Ok(None);
+        }
+        let mut generator = Generator::new(plan, self.context.worker);
+        let unit = generator.unit_bytes();
+        let mut last: Vec<Vec<u64>> = Vec::new();
+        for file in &plan.files {
+            let mut units = Vec::new();
+            let count = (file.size_bytes / unit) as usize;
+            units.try_reserve_exact(count).map_err(|_| EngineError {
+                engine: E::KIND,
+                attempted: format!("remembering the last write to each of {count} units of `{}`", file.path),
+                source: io::ErrorKind::OutOfMemory.into(),
+            })?;
+            units.resize(count, 0);
+            last.push(units);
+        }
+        let mut block = [Request::NONE; REQUEST_BLOCK];
+        let (mut left, mut sequence) = (self.issued(), 0);
+        while left > 0 {
+            let n = generator.refill(&mut block).min(left as usize);
+            assert!(n > 0, "the same plan gives the same requests again");
+            left -= n as u64;
+            for request in block[..n].iter().filter(|r| r.op == OpKind::Write) {
+                sequence += 1;
+                units_of(plan, request, unit, &mut last).fill(sequence);
+            }
+        }
+        Ok(Some(last))
+    }
+
+    /// Before a verify pass: everything goes to the disk and leaves the page cache, so that it is the
+    /// disk that is read. Returns false if that failed.
+    pub(super) fn settle_files(&mut self) -> bool {
+        for (index, target) in self.context.files.iter().enumerate() {
+            let result = self.engine.sync_file(index as u16, true);
+            if result != 0 {
+                let request = Request { op: OpKind::Sync, file: index as u16, data_only: true, ..Request::NONE };
+                self.note_failure(&request, -result as i32, 0, 0);
+                let error = io::Error::from_raw_os_error(-result as i32);
+                self.fatal = Some(format!("fdatasync of `{}` before its verify pass failed: {error}", target.path));
+                return false;
+            }
+            // Pages that stay (mapped ones, and those of tmpfs) are read from memory; counted, so that
+            // the record says so.
+            let _ = trueio_direct::evict(&target.file, 0, 0);
+            if let Ok(left) = trueio_direct::residency(&target.file, 0, target.end_bytes)
+                && left.cached_pages > 0
+            {
+                self.notes.push(format!(
+                    "verify: {} of {} pages of `{}` stayed in the page cache and were compared from there",
+                    left.cached_pages, left.file_pages, target.path
+                ));
+            }
+        }
+        true
+    }
+
+    /// Reads back everything this worker wrote, in the order it was written, and compares it, here or on threads.
+    /// Not timed.
+    pub(super) fn verify_written(&mut self) -> Result<(), EngineError> {
+        let Some(verifier) = &self.verifier else { return Ok(()) };
+        if !verifier.plan.reads_back {
+            return Ok(());
+        }
+        let (seal, run, threads) = (verifier.seal.clone(), verifier.run, verifier.plan.threads as usize);
+        if !self.settle_files() {
+            return Ok(());
+        }
+        if threads == 0 {
+            return self.read_back(&mut |worker, request, sequence| worker.compare(0, request, sequence));
+        }
+        let (sender, receiver) = sync_channel::<Item>(2 * threads);
+        let (receiver, found) = (Mutex::new(receiver), Mutex::new(Vec::new()));
+        let result = std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let next = receiver.lock().expect("nobody panics while receiving").recv();
+                        let Ok(mut item) = next else { return };
+                        let result = seal.check(&mut item.block, item.run, item.request.offset, item.sequence);
+                        if let Err(difference) = result {
+                            let mut found = found.lock().expect("nobody panics while adding");
+                            found.push((item.sequence, item.request, difference, item.block));
+                        }
+                    }
+                });
+            }
+            let result = self.read_back(&mut |worker, request, sequence| {
+                if worker.verifier.as_ref().is_some_and(|verifier| verifier.trimmed.contains(&sequence)) {
+                    return worker.compare(0, request, sequence);
+                }
+                worker.verified_block_count += 1;
+                let block = worker.pool.slice(0)[..request.length as usize].to_vec();
+                // The threads live until this sender is gone.
+                let _ = sender.send(Item { block, request: *request, run, sequence });
+            });
+            drop(sender);
+            result
+        });
+        let mut found = found.into_inner().expect("nobody panics while adding");
+        found.sort_by_key(|(sequence, ..)| *sequence);
+        for (_, request, difference, block) in found {
+            self.note_difference(&request, difference, &block);
+        }
+        result
+    }
+
+    /// Reads back every block whose last write is known, in the order they were written.
+    fn read_back(&mut self, check: &mut dyn FnMut(&mut Self, &Request, u64)) -> Result<(), EngineError> {
+        let mut last = self.last_writes()?;
+        let mut generator = Generator::new(self.context.plan, self.context.worker);
+        let mut block = [Request::NONE; REQUEST_BLOCK];
+        let (mut left, mut sequence) = (self.issued(), 0);
+        while left > 0 {
+            let n = generator.refill(&mut block).min(left as usize);
+            assert!(n > 0, "the same plan gives the same requests again");
+            left -= n as u64;
+            for request in &block[..n] {
+                if request.op != OpKind::Write {
+                    continue;
+                }
+                if self.context.stop.load(Relaxed) {
+                    self.was_stopped = true;
+                    return Ok(());
+                }
+                sequence += 1;
+                if let Some(last) = &mut last {
+                    let unit = generator.unit_bytes();
+                    if units_of(self.context.plan, request, unit, last).iter().any(|&n| n != sequence) {
+                        continue;
+                    }
+                }
+                let looks_away = self.verifier.as_ref().is_some_and(|verifier| {
+                    verifier.trimmed.contains(&sequence) && verifier.plan.trim.is_some_and(|trim| !trim.is_zero)
+                });
+                if looks_away {
+                    continue;
+                }
+                if !self.read_block(request)? {
+                    return Ok(());
+                }
+                check(self, &Request { op: OpKind::Read, ..*request }, sequence);
+                if self.has_given_up() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A trimmed block must hold nothing.
+fn zeros(block: &[u8]) -> Result<(), (String, String)> {
+    match block.iter().position(|&byte| byte != 0) {
+        None => Ok(()),
+        Some(at) => {
+            let end = block.len().min(at + 16);
+            Err(("zeros: the block was trimmed".to_owned(), format!("from byte {at} on {:02x?}", &block[at..end])))
+        }
+    }
+}
+
+/// The units that a request touches, of a list for each file.
+fn units_of<'a>(plan: &JobPlan, request: &Request, unit: u64, of: &'a mut [Vec<u64>]) -> &'a mut [u64] {
+    let file = usize::from(request.file);
+    let first = ((request.offset - plan.files[file].offset_bytes) / unit) as usize;
+    &mut of[file][first..first + (u64::from(request.length) / unit) as usize]
+}
+
+/// Marks the writes of this worker in this run. Never 0, and never the same twice: with the same seed a
+/// run writes the same to the same places, and if the disk lost it all, what an earlier run left there
+/// would read back as if it had been written.
+fn run_tag() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish() | 1
+}

@@ -1,0 +1,151 @@
+//! Every way of verifying: an honest disk passes, and one bit that changed below is found.
+
+mod common;
+
+use common::{Job, KIB, Open, assert_clean, filled, folder, op};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use trueio_engine::Start;
+use trueio_model::{BlockPattern, Checksum, EngineKind, OpKind, TrimVerify, Verify};
+
+const BLOCKS: u64 = 64;
+const SIZE: u64 = BLOCKS * 4 * KIB;
+
+/// A job that writes 64 blocks to `path` and compares them as `verify` says.
+fn writes(path: &Path, verify: Verify) -> Job {
+    let depth = 4;
+    Job::new(EngineKind::Libaio).depth(depth).on(&[path], SIZE, Open::ReadWrite).op(OpKind::Write).with(|plan| {
+        plan.verify = Some(verify);
+    })
+}
+
+fn pattern() -> Option<BlockPattern> {
+    Some(BlockPattern { bytes: vec![0; 8].into_iter().chain([0xab, 0xcd]).collect(), offset_places: vec![0] })
+}
+
+/// Changes one byte of a file.
+fn rot(path: &Path, at: u64) {
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 0x20], at).unwrap();
+    file.sync_all().unwrap();
+}
+
+#[test]
+fn every_checksum_passes_what_was_written_and_finds_a_changed_byte_offline() {
+    let folder = folder();
+    for checksum in Checksum::ALL {
+        let path = filled(folder.path(), checksum.name(), SIZE);
+        let mut verify = Verify::new(checksum);
+        if checksum.compares_pattern() {
+            verify.pattern = pattern();
+        }
+        let report = writes(&path, verify.clone()).run();
+        assert_clean(&report, checksum.name());
+        assert_eq!(report.verified_block_count, BLOCKS, "{}", checksum.name());
+        // The same job, which only looks.
+        verify.is_offline = true;
+        let mut offline = writes(&path, verify);
+        offline.files = vec![common::target(&path, SIZE, Open::ReadOnly)];
+        let report = offline.run();
+        assert_clean(&report, checksum.name());
+        assert_eq!((op(&report, OpKind::Read).io_count, report.verified_block_count), (BLOCKS, BLOCKS));
+        assert!(report.ops.iter().all(|op| op.op == OpKind::Read), "nothing is written");
+        rot(&path, 17 * 4096 + 3000);
+        let report = offline.run();
+        let finds = !matches!(checksum, Checksum::Meta | Checksum::Null);
+        assert_eq!(report.verify_failure_count, u64::from(finds), "{}", checksum.name());
+        if finds {
+            assert_eq!(report.verify_failures[0].offset, 17 * 4096, "{}", checksum.name());
+        }
+    }
+}
+
+/// Goal: blocks are read back while the job still writes.
+/// Method: the count of compared blocks is those of the backlog and all again at the end; with a batch, only that
+/// many each time.
+#[test]
+fn a_backlog_is_read_back_before_the_end_and_everything_once_more() {
+    let folder = folder();
+    for (backlog, batch, early) in [(16, 0, 48), (16, 8, 48), (1, 0, 63)] {
+        let path = filled(folder.path(), "backlog", SIZE);
+        let verify = Verify { backlog, backlog_batch: batch, ..Verify::new(Checksum::Crc32c) };
+        let report = writes(&path, verify).run();
+        assert_clean(&report, "backlog");
+        // After 16, 32 and 48 writes: with the last write the job is over. With a batch of 8 the backlog is full again
+        // after 8 more: after 16, 24, … 56.
+        assert_eq!(report.verified_block_count, BLOCKS + early, "{backlog}, {batch}");
+    }
+}
+
+#[test]
+fn threads_find_what_the_worker_finds_and_in_its_order() {
+    let folder = folder();
+    let run = |threads: u32| {
+        let path = filled(folder.path(), "threads", SIZE);
+        let job = writes(&path, Verify { threads, ..Verify::new(Checksum::Sha256) });
+        let start = Start::holding_end();
+        start.open();
+        std::thread::scope(|scope| {
+            let worker = scope.spawn(|| job.run_from(&start));
+            assert!(start.wait_finished(1, std::time::Duration::from_secs(20)));
+            job.files[0].file.sync_all().unwrap();
+            [5, 40, 41, 63].iter().for_each(|block| rot(&path, block * 4096 + 100));
+            start.release();
+            worker.join().unwrap()
+        })
+    };
+    let (alone, together) = (run(0), run(3));
+    assert_eq!((alone.verified_block_count, alone.verify_failure_count), (BLOCKS, 4));
+    assert_eq!((together.verified_block_count, together.verify_failure_count), (BLOCKS, 4));
+    let offsets =
+        |report: &trueio_engine::WorkerReport| report.verify_failures.iter().map(|f| f.offset).collect::<Vec<_>>();
+    assert_eq!(offsets(&alone), offsets(&together));
+}
+
+#[test]
+fn with_verify_fatal_the_first_difference_ends_the_job() {
+    let folder = folder();
+    let path = filled(folder.path(), "fatal", SIZE);
+    assert_clean(&writes(&path, Verify::new(Checksum::Crc32c)).run(), "write");
+    (0..BLOCKS).for_each(|block| rot(&path, block * 4096 + 100));
+    for (stops_at_first, least, most) in [(false, BLOCKS, BLOCKS), (true, 1, 4)] {
+        let verify = Verify { is_offline: true, stops_at_first, ..Verify::new(Checksum::Crc32c) };
+        let report = writes(&path, verify).run();
+        assert!((least..=most).contains(&report.verify_failure_count), "{report:?}");
+    }
+}
+
+/// Goal: trimmed blocks read as zeros, and one that does not is found.
+/// Method: half of the blocks are trimmed; at the end one of them gets a byte below the worker.
+#[test]
+fn trimmed_blocks_must_be_zeros() {
+    let folder = folder();
+    for is_zero in [true, false] {
+        let path = filled(folder.path(), "trim", SIZE);
+        let trim = TrimVerify { percent: 50, backlog: 8, is_zero };
+        let job = writes(&path, Verify { trim: Some(trim), ..Verify::new(Checksum::Crc32c) });
+        let report = job.run();
+        assert_clean(&report, "trim");
+        let trims = op(&report, OpKind::Trim).io_count;
+        assert!((10..50).contains(&trims), "{trims} of 64 blocks");
+        let content = std::fs::read(&path).unwrap();
+        let zeros = content.chunks(4096).filter(|block| block.iter().all(|&byte| byte == 0)).count() as u64;
+        assert_eq!(zeros, trims);
+        assert_eq!(report.verified_block_count, if is_zero { BLOCKS } else { BLOCKS - trims });
+        let start = Start::holding_end();
+        start.open();
+        let report = std::thread::scope(|scope| {
+            let worker = scope.spawn(|| job.run_from(&start));
+            assert!(start.wait_finished(1, std::time::Duration::from_secs(20)));
+            let content = std::fs::read(&path).unwrap();
+            let first = content.chunks(4096).position(|block| block.iter().all(|&byte| byte == 0)).unwrap();
+            rot(&path, first as u64 * 4096 + 9);
+            start.release();
+            worker.join().unwrap()
+        });
+        assert_eq!(report.verify_failure_count, u64::from(is_zero));
+        assert!(report.verify_failures.iter().all(|failure| failure.expected.contains("trimmed")));
+    }
+}

@@ -1,0 +1,43 @@
+//! Whether a job that fetches what it writes measured the disk, or where the bytes came from.
+//!
+//! Reads how long the job waited for its source and took bytes from it. While it does that with nothing in
+//! flight the disk has nothing to do, so the job's time and bandwidth are the source's as much as the disk's.
+//!
+//! Cannot see: how long the source would have taken on its own; with I/Os in flight some of the time is both
+//! the source's and the disk's. Copying from the socket, which no program is spared, counts as waiting.
+//!
+//! Threshold: more than 10 % of the measured time. Suspect.
+
+use crate::facts::{PhaseFacts, finding, not_applicable};
+use trueio_model::units::format_duration_ns;
+use trueio_model::{Check, CheckOutcome};
+
+pub(crate) const NAME: &str = "source";
+
+const WITNESS: &str = "the worker's clock around each take from the source";
+
+pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    let fetching = facts.works().filter_map(|work| Some((work, work.record.source_wait_ns?)));
+    // The one that waited most, as a share of its time.
+    let share = |waited: u64, elapsed: u64| waited as f64 / elapsed.max(1) as f64;
+    let worst =
+        fetching.max_by(|(a, wa), (b, wb)| share(*wa, a.record.elapsed_ns).total_cmp(&share(*wb, b.record.elapsed_ns)));
+    let Some((work, waited_ns)) = worst else {
+        return not_applicable(NAME, "Nothing that is written is fetched from elsewhere.");
+    };
+    let elapsed_ns = work.record.elapsed_ns;
+    let percent = share(waited_ns, elapsed_ns) * 100.0;
+    let found = format!("{} of {}", format_duration_ns(waited_ns), format_duration_ns(elapsed_ns));
+    let expected = "no more than 10 % of the time with the source";
+    let name = &work.job.name;
+    let (outcome, sentence) = if percent > 10.0 {
+        let sentence = format!(
+            "`{name}` spent {percent:.0} % of its time waiting for its source and taking bytes from it: its time and \
+             bandwidth are those of the source as much as of the disk. The latencies of single writes are the disk's."
+        );
+        (CheckOutcome::Suspect, sentence)
+    } else {
+        (CheckOutcome::Passed, format!("The source of `{name}` took {percent:.1} % of the time."))
+    };
+    finding(NAME, outcome, WITNESS, expected, found, sentence)
+}

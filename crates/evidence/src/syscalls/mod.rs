@@ -1,0 +1,160 @@
+//! The system calls of a phase's workers, each one, from the kernel's own tracepoints.
+//!
+//! An instance of tracefs of our own ([`crate::trace::tracefs`]) records entry and return of every call of
+//! the workers' threads, and of no other thread (`set_event_pid`). A thread reads the ring buffers every few
+//! milliseconds and counts ([`tally`]); nothing is sampled, and events that found no room are counted.
+//! The instance belongs to the phase and is gone after it.
+//!
+//! What it costs: every call of every process on this machine passes through the kernel's slower way in
+//! and out while it records, and calls of the workers write two events. `cargo xtask bench syscall-trace`
+//! measures that, beside strace.
+//!
+//! Needs root (CAP_SYS_ADMIN) and the first namespace of processes, whose thread numbers the kernel filters
+//! by. Cannot see: work that the kernel does without a call of ours (io_uring's worker and polling
+//! threads); what arguments point to.
+//!
+//! Source: Linux `Documentation/trace/events.rst`, `kernel/trace/trace_syscalls.c`.
+
+mod events;
+mod files;
+mod names;
+mod tally;
+
+use crate::trace::tracefs::{Instance, Recording, Tracefs};
+use crate::trace::window::{Stop, has_the_kernels_numbers, monotonic_ns, thread_cpu_ns};
+use events::{Event, Formats};
+use files::Live;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tally::Tally;
+use trueio_model::SyscallTrace;
+
+/// How long the reading thread sleeps between two looks. A buffer of 32 MiB holds some 300,000 calls: at a
+/// million calls a second it is full after 300 ms.
+const LOOK: Duration = Duration::from_millis(10);
+/// An event that is younger than this when the buffers are read may have an older one still on its way
+/// into another processor's buffer.
+const YOUNG_NS: u64 = 2_000_000;
+
+/// Whether system calls can be traced here and now: `None` if they can, else why not. Nothing is left.
+pub fn why_no_syscall_trace() -> Option<String> {
+    prepare().err()
+}
+
+/// What is needed to begin.
+fn prepare() -> Result<(Tracefs, Formats), String> {
+    if !has_the_kernels_numbers() {
+        return Err("this process lives in a namespace of processes of its own, and the kernel's trace knows \
+                    threads by the numbers of the first one"
+            .to_owned());
+    }
+    let tracefs = Tracefs::open()?;
+    let formats = Formats::new(tracefs.page_format()?, &tracefs.event_formats(events::EVENTS)?)?;
+    Ok((tracefs, formats))
+}
+
+/// Traces the system calls of one phase's workers.
+#[derive(Debug)]
+pub struct SyscallWatch {
+    ready: Option<(Instance, Formats)>,
+    reader: Option<Reader>,
+    missing: Option<String>,
+}
+
+#[derive(Debug)]
+struct Reader {
+    stop: Arc<Stop>,
+    thread: JoinHandle<Read>,
+}
+
+/// What the reading thread hands back.
+#[derive(Debug)]
+struct Read {
+    trace: SyscallTrace,
+    _instance: Instance,
+}
+
+impl SyscallWatch {
+    /// Prepares an instance; nothing is recorded yet. Takes tens of milliseconds.
+    pub fn new() -> Self {
+        let recording = Recording {
+            events: events::EVENTS,
+            filter: String::new(),
+            buffers_kib: 64 << 10,
+            buffer_kib_min: 1 << 10,
+            buffer_kib_max: 32 << 10,
+        };
+        let made = prepare().and_then(|(tracefs, formats)| Ok((Instance::new(tracefs, recording)?, formats)));
+        let (ready, missing) = match made {
+            Ok(ready) => (Some(ready), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        Self { ready, reader: None, missing }
+    }
+
+    /// Begins to record the calls of each job's workers, given by the numbers of their threads. To be called
+    /// just before they make their first measured I/O.
+    pub fn begin(&mut self, jobs: &[(String, Vec<i32>)]) {
+        let Some((mut instance, formats)) = self.ready.take() else { return };
+        let threads: Vec<i32> = jobs.iter().flat_map(|(_, threads)| threads.iter().copied()).collect();
+        let tally = Tally::new(jobs, files::all_open(&Live), Live);
+        let stop = Arc::new(Stop::default());
+        let stopped = Arc::clone(&stop);
+        let begun = instance.only_threads(&threads).and_then(|()| instance.enable()).and_then(|()| {
+            std::thread::Builder::new()
+                .name("syscalls".to_owned())
+                .stack_size(256 << 10)
+                .spawn(move || read_all(instance, &formats, tally, &stopped))
+                .map_err(|error| format!("no thread to trace with: {error}"))
+        });
+        match begun {
+            Ok(thread) => self.reader = Some(Reader { stop, thread }),
+            Err(reason) => self.missing = Some(reason),
+        }
+    }
+
+    /// Ends the recording. To be called when the workers have made their last measured I/O; `measured` is how long
+    /// that took.
+    pub fn end(mut self, measured: Duration) -> SyscallTrace {
+        let span_ns = measured.as_nanos() as u64;
+        let missing = |reason: String| SyscallTrace { missing: Some(reason), ..SyscallTrace::default() };
+        let Some(Reader { stop, thread }) = self.reader.take() else {
+            return missing(self.missing.take().unwrap_or_else(|| "the phase ended before it began".to_owned()));
+        };
+        stop.set();
+        match thread.join() {
+            Ok(read) => SyscallTrace { span_ns, ..read.trace },
+            Err(_) => missing("the tracing thread panicked; this is a bug of trueio".to_owned()),
+        }
+    }
+}
+
+impl Default for SyscallWatch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Reads and counts until it is told to end.
+fn read_all(mut instance: Instance, formats: &Formats, mut tally: Tally<Live>, stop: &Stop) -> Read {
+    let mut events: Vec<Event> = Vec::new();
+    loop {
+        let is_stopped = stop.wait(LOOK);
+        if is_stopped {
+            instance.disable();
+        }
+        // What a processor recorded before this moment is in its buffer now; of what it recorded after it,
+        // other processors' buffers may have been read too early.
+        let until_ns = if is_stopped { u64::MAX } else { monotonic_ns().saturating_sub(YOUNG_NS) };
+        instance.drain(|_, page| formats.read_page(page, |event| events.push(event)));
+        events.sort_by_key(|event| event.at_ns);
+        let old = events.partition_point(|event| event.at_ns < until_ns);
+        events.drain(..old).for_each(|event| tally.take(&event));
+        if is_stopped {
+            let lost_event_count = instance.newly_dropped().iter().sum();
+            let trace = SyscallTrace { lost_event_count, thread_cpu_ns: thread_cpu_ns(), ..tally.into_trace() };
+            return Read { trace, _instance: instance };
+        }
+    }
+}

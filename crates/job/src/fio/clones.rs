@@ -1,0 +1,245 @@
+//! What differs from clone to clone of a job: its name here, its files, seed, delay, offset, processors.
+
+use super::Word;
+use super::lower::{Run, Said, preset};
+use super::problem::Problems;
+use super::value::{BadValue, KbBase, read_number, read_size, read_time_ns};
+use crate::plan::splitmix64;
+use crate::table::row;
+use crate::value::{Value, ValueKind, write_bytes, write_duration, write_paths};
+use std::collections::BTreeMap;
+use trueio_model::{EngineKind, JobSpec};
+
+/// Most files of all jobs together.
+const FILES_MAX: u64 = 100_000;
+/// Longest part of a job's name that becomes a part of ours, in bytes.
+const NAME_BYTES_MAX: usize = 80;
+
+/// A name that no other job has, made of characters that a name may have here. `names` counts how often a name
+/// was wanted.
+pub(super) fn unique_name(fios: &str, clone: Option<u64>, names: &mut BTreeMap<String, u64>) -> String {
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let mut plain: String = fios.chars().map(|c| if allowed(c) { c } else { '_' }).collect();
+    while plain.len() > NAME_BYTES_MAX {
+        plain.pop();
+    }
+    let plain = plain.trim_start_matches(['.', '_']);
+    let plain = if plain.is_empty() { "job" } else { plain };
+    let wanted = clone.map_or_else(|| plain.to_owned(), |clone| format!("{plain}.{clone}"));
+    loop {
+        let count = names.entry(wanted.clone()).or_default();
+        *count += 1;
+        if *count == 1 {
+            return wanted;
+        }
+        let name = format!("{wanted}-{count}");
+        // Somebody may have called a job so.
+        if !names.contains_key(&name) {
+            names.insert(name.clone(), 1);
+            return name;
+        }
+    }
+}
+
+/// Directory and files; false if reading must end.
+pub(super) fn files(said: &Said, clone: u64, spec: &mut JobSpec, run: &mut Run, problems: &mut Problems) -> bool {
+    if let Some(word) = said.word("directory") {
+        match ValueKind::Paths.read(word.text()) {
+            Ok(Value::Paths(paths)) => {
+                let path = paths[clone as usize % paths.len()].clone();
+                spec.set("directory", path, word.origin());
+            }
+            Ok(_) => {}
+            Err(message) => said.complain(word, &BadValue::whole(message, word.text()), problems),
+        }
+    }
+    let Some(nrfiles) = said.count("nrfiles", problems) else { return true };
+    let engine = said.word("ioengine").map_or("", |word| word.text());
+    if EngineKind::ALL.iter().any(|kind| kind.name() == engine && kind.works_on_names()) {
+        // Such a job makes names in a directory of its own; fio's would lie beside the user's.
+        if let Some(word) = said.word("nrfiles") {
+            spec.set("nrfiles", nrfiles.to_string(), word.origin());
+        }
+        for name in ["filename", "filename_format"].into_iter().filter(|name| said.word(name).is_some()) {
+            run.note(&said.section.name, format!("`{name}` has no effect: `{engine}` makes names of its own"));
+        }
+        return true;
+    }
+    if let Some(word) = said.word("filename") {
+        match ValueKind::Paths.read(word.text()) {
+            Ok(paths) => spec.set("filename", ValueKind::Paths.write(&paths), word.origin()),
+            Err(message) => said.complain(word, &BadValue::whole(message, word.text()), problems),
+        }
+        if nrfiles > 1 {
+            let sentence = "`nrfiles` has no effect: `filename` names the files".to_owned();
+            run.note(&said.section.name, sentence);
+        }
+        return true;
+    }
+    run.files = run.files.saturating_add(nrfiles);
+    if run.files > FILES_MAX {
+        let message = format!("the jobs have more than {FILES_MAX} files together");
+        said.complain_about("nrfiles", message, None, problems);
+        return false;
+    }
+    let format = said.word("filename_format").map_or("$jobname.$jobnum.$filenum", |word| word.text());
+    let paths: Vec<String> =
+        (0..nrfiles).map(|number| format_name(format, &said.section.name, clone, number)).collect();
+    match ValueKind::Paths.read(&write_paths(&paths)) {
+        Ok(_) => spec.set("filename", write_paths(&paths), preset()),
+        Err(reason) => {
+            let message = format!("`filename_format`: {reason}");
+            said.complain_about("filename_format", message, None, problems);
+        }
+    }
+    true
+}
+
+/// A name of a generated file.
+fn format_name(format: &str, job: &str, clone: u64, number: u64) -> String {
+    let mut out = String::new();
+    let mut rest = format;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let words = [
+            ("jobname", job.to_owned()),
+            ("jobnum", clone.to_string()),
+            ("filenum", number.to_string()),
+            ("clientuid", "localhost".to_owned()),
+        ];
+        let is_here = |word: &str| rest.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
+        match words.into_iter().find(|(word, _)| is_here(word)) {
+            Some((word, text)) => {
+                out.push_str(&text);
+                rest = &rest[word.len()..];
+            }
+            None => out.push('$'),
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// What differs from clone to clone besides the files.
+pub(super) fn of_clone(said: &Said, clone: u64, spec: &mut JobSpec, problems: &mut Problems) {
+    if let Some(word) = said.word("randseed") {
+        match translate_seed(word.text()) {
+            Ok(seed) => {
+                let seed = if clone == 0 { seed } else { splitmix64(seed.wrapping_add(clone)) };
+                spec.options.remove("randrepeat");
+                spec.set("randseed", seed.to_string(), word.origin());
+            }
+            Err(message) => said.complain(word, &BadValue::whole(message, word.text()), problems),
+        }
+    }
+    if let Some(word) = said.word("startdelay") {
+        match start_delay_ns(word.text(), &said.section.name, clone) {
+            Ok(0) => {}
+            Ok(ns) => spec.set("startdelay", write_duration(ns), word.origin()),
+            Err(bad) => said.complain(word, &bad, problems),
+        }
+    }
+    if let Some(word) = said.word("offset_increment") {
+        match offset(spec, word.text(), said.base, clone) {
+            Ok(None) => {}
+            Ok(Some(text)) => spec.set("offset", text, word.origin()),
+            Err(bad) => said.complain(word, &bad, problems),
+        }
+    }
+    processors(said, clone, spec, problems);
+}
+
+fn translate_seed(text: &str) -> Result<u64, String> {
+    match ValueKind::Seed.read(text)? {
+        Value::Number(seed) => Ok(seed),
+        _ => Err(format!("`{text}` is not a seed")),
+    }
+}
+
+/// A delay, or one drawn from a range: the same in each run.
+fn start_delay_ns(text: &str, job: &str, clone: u64) -> Result<u64, BadValue> {
+    const SECOND: u64 = 1_000_000_000;
+    let Some((low_text, high_text)) = text.split_once('-') else { return read_time_ns(text, SECOND) };
+    let low = read_time_ns(low_text, SECOND)?;
+    let high = read_time_ns(high_text, SECOND)
+        .map_err(|bad| BadValue { at: bad.at.start + low_text.len() + 1..bad.at.end + low_text.len() + 1, ..bad })?;
+    let (low, high) = (low.min(high), low.max(high));
+    let name = job.bytes().fold(0_u64, |hash, byte| splitmix64(hash ^ u64::from(byte)));
+    let drawn = splitmix64(name.wrapping_add(clone));
+    let span = u128::from(high - low) + 1;
+    Ok(low + ((u128::from(drawn) * span) >> 64) as u64)
+}
+
+/// `offset + offset_increment · clone`, both in bytes or both in percent.
+fn offset(spec: &JobSpec, increment: &str, base: KbBase, clone: u64) -> Result<Option<String>, BadValue> {
+    let whole = |message: String| BadValue::whole(message, increment);
+    let offset = spec.options.get("offset").map_or("0", |offset| offset.text.as_str());
+    let percent = |text: &str| text.strip_suffix('%').map(|digits| digits.trim().parse::<u64>().ok());
+    match (percent(increment), percent(offset)) {
+        (Some(None), _) => Err(whole(format!("`{increment}` is not a whole percentage"))),
+        (Some(Some(step)), of_offset) => {
+            let begin = match of_offset {
+                Some(Some(begin)) => begin,
+                None if offset == "0" => 0,
+                _ => return Err(whole("a percentage is added to an `offset` in bytes".to_owned())),
+            };
+            let sum = step.checked_mul(clone).and_then(|steps| steps.checked_add(begin)).filter(|sum| *sum < 100);
+            let sum = sum.ok_or_else(|| whole(format!("clone {clone} would begin at the end or beyond it")))?;
+            Ok((clone > 0).then(|| format!("{sum}%")))
+        }
+        (None, Some(_)) => Err(whole("bytes are added to an `offset` in percent".to_owned())),
+        (None, None) => {
+            let step = read_size(increment, base)?;
+            let begin = read_size(offset, KbBase::Binary)?;
+            let sum = step.checked_mul(clone).and_then(|steps| steps.checked_add(begin));
+            let sum = sum.filter(|sum| *sum <= i64::MAX as u64);
+            let sum = sum.ok_or_else(|| whole(format!("clone {clone} would begin beyond 2^63 bytes")))?;
+            Ok((clone > 0).then(|| write_bytes(sum)))
+        }
+    }
+}
+
+/// Which processors a clone may use.
+fn processors(said: &Said, clone: u64, spec: &mut JobSpec, problems: &mut Problems) {
+    let from_mask = |word: &Word| -> Result<Vec<u32>, BadValue> {
+        let mask = read_number(word.text(), KbBase::Binary)?;
+        let cpus: Vec<u32> = (0..64).filter(|bit| mask >> bit & 1 == 1).collect();
+        if cpus.is_empty() { Err(BadValue::whole("the mask names no processor", word.text())) } else { Ok(cpus) }
+    };
+    let from_list = |word: &Word| match ValueKind::Cpus.read(word.text()) {
+        Ok(Value::Cpus(cpus)) => Ok(cpus),
+        Ok(_) => Ok(Vec::new()),
+        Err(message) => Err(BadValue::whole(message, word.text())),
+    };
+    let (word, cpus) = match (said.words.get("cpus_allowed"), said.words.get("cpumask")) {
+        (Some((list, true)), Some((_, false))) | (Some((list, _)), None) => (*list, from_list(list)),
+        (None | Some((_, false)), Some((mask, true))) | (None, Some((mask, _))) => (*mask, from_mask(mask)),
+        (Some((list, _)), Some((mask, _))) => {
+            let message = format!(
+                "`cpus_allowed` ({}) and `cpumask` ({}) both name the processors",
+                list.origin(),
+                mask.origin()
+            );
+            let hint = Some("say one of them".to_owned());
+            return said.complain_about("cpumask", message, hint, problems);
+        }
+        (None, None) => return,
+    };
+    let cpus = match cpus {
+        Ok(cpus) if !cpus.is_empty() => cpus,
+        Ok(_) => return,
+        Err(bad) => return said.complain(word, &bad, problems),
+    };
+    let is_split = said.word("cpus_allowed_policy").is_some_and(|word| word.text() == "split");
+    let text = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let (list, policy) = match is_split {
+        true => (text(&[cpus[clone as usize % cpus.len()]]), "split"),
+        false => (text(&cpus), "shared"),
+    };
+    spec.set("cpus_allowed", list, word.origin());
+    if row("cpus_allowed_policy").is_some() {
+        let origin = said.word("cpus_allowed_policy").map_or_else(preset, Word::origin);
+        spec.set("cpus_allowed_policy", policy, origin);
+    }
+}

@@ -1,0 +1,269 @@
+//! fio's command line: which words are options, which are their values, which are job files.
+//!
+//! The habits are those of `getopt_long_only`: one dash or two, a value behind `=` or as the next
+//! word, any beginning of a name that only one option has, options behind job files. Options that
+//! are flags take a value behind `=` only; so do `--cmdhelp` and `--enghelp`. `--` ends the options.
+//!
+//! What differs from fio: an option whose value would be the next option (`--write_bw_log
+//! --write_lat_log`) is refused, where fio takes the option's name as the value.
+//!
+//! Source: fio 3.42's `--help` and HOWTO, "Command line options"; getopt_long_only(3).
+
+use super::options::{FioOption, Kind, OPTIONS, find};
+use super::problem::{Place, Problems};
+use crate::table::{OptionRow, TABLE, row};
+use std::rc::Rc;
+
+/// Most words of a command line.
+const WORDS_MAX: usize = 100_000;
+
+/// A job's option: one of fio's, or one that only we have.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Asked {
+    /// fio's.
+    Fio(&'static FioOption),
+    /// A row of our table that fio does not have.
+    Ours(&'static OptionRow),
+}
+
+impl Asked {
+    /// Its first name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Asked::Fio(option) => option.name,
+            Asked::Ours(row) => row.name,
+        }
+    }
+
+    fn is_flag(self) -> bool {
+        match self {
+            Asked::Fio(option) => option.kind == Kind::Flag,
+            Asked::Ours(row) => row.is_switch(),
+        }
+    }
+
+    /// True if it may stand without a value in a job file.
+    pub(super) fn may_stand_alone(self) -> bool {
+        self.is_flag() || self.name().starts_with("write_") && self.name().ends_with("_log")
+    }
+}
+
+/// The option of a job that has this name.
+pub(super) fn asked(name: &str) -> Option<Asked> {
+    if let Some(option) = find(name) {
+        return Some(Asked::Fio(option));
+    }
+    row(name).or_else(|| row(&name.replace('-', "_"))).map(Asked::Ours)
+}
+
+/// Whether an option of the program takes a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// None.
+    Nothing,
+    /// One.
+    Value,
+    /// One behind `=`, or none.
+    Optional,
+}
+
+/// Options of the program, which are no job's: name, whether they take a value, what they do.
+pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
+    ("help", Takes::Nothing, "print this page"),
+    ("version", Takes::Nothing, "print the version of fio whose behaviour this is"),
+    ("cmdhelp", Takes::Optional, "print an option of jobs; without a name or with `all`: each"),
+    ("enghelp", Takes::Optional, "print the engines, or the options of one"),
+    ("parse-only", Takes::Nothing, "read the jobs and end"),
+    ("showcmd", Takes::Nothing, "print the jobs as a command line and end"),
+    ("section", Takes::Value, "run this section of the job files only; may be repeated"),
+    ("readonly", Takes::Nothing, "refuse jobs that write, trim or need a file to be made"),
+    ("output", Takes::Value, "write the results to this file"),
+    ("output-format", Takes::Value, "normal, terse, json, json+, or several with commas between them"),
+    ("minimal", Takes::Nothing, "print terse results"),
+    ("append-terse", Takes::Nothing, "print terse results, too"),
+    ("terse-version", Takes::Value, "2, 3, 4 or 5"),
+    ("status-interval", Takes::Value, "print results so often while running"),
+    ("eta", Takes::Value, "never, always or auto"),
+    ("eta-newline", Takes::Value, "accepted; progress is one line"),
+    ("eta-interval", Takes::Value, "accepted; progress is renewed five times a second"),
+    ("bandwidth-log", Takes::Nothing, "accepted; `write_bw_log` writes a log for each job"),
+    ("debug", Takes::Value, "print to stderr what was read: parse, job, process"),
+    ("warnings-fatal", Takes::Nothing, "refuse a job about which there is a note"),
+    ("max-jobs", Takes::Value, "accepted; there is room for every job"),
+    ("alloc-size", Takes::Value, "accepted; memory is allocated as it is needed"),
+    ("aux-path", Takes::Value, "write logs into this directory"),
+    ("allow-exec", Takes::Nothing, "let jobs run commands (exec_prerun, exec_postrun)"),
+    ("client", Takes::Value, "refused: run over ssh"),
+    ("server", Takes::Optional, "refused: run over ssh"),
+    ("daemonize", Takes::Value, "refused: `systemd-run` or `nohup`"),
+    ("remote-config", Takes::Value, "refused: run over ssh"),
+    ("idle-prof", Takes::Value, "accepted (system, percpu); processor time stands in every result"),
+    ("inflate-log", Takes::Value, "refused: logs are not compressed"),
+    ("crctest", Takes::Optional, "refused: `trueio doctor` measures the tool"),
+    ("cpuclock-test", Takes::Nothing, "refused: `trueio doctor` measures the clock"),
+    ("memcpytest", Takes::Optional, "refused: `trueio doctor` measures the tool"),
+    ("trigger-file", Takes::Value, "refused: send SIGINT to end a run"),
+    ("trigger-timeout", Takes::Value, "refused: `runtime` ends a job"),
+    ("trigger", Takes::Value, "refused: commands run with `exec_postrun` and `--allow-exec`"),
+    ("trigger-remote", Takes::Value, "refused: commands run with `exec_postrun` and `--allow-exec`"),
+    ("merge-blktrace-only", Takes::Nothing, "refused: traces are not merged"),
+];
+
+/// A word of the command line, understood.
+#[derive(Debug, Clone)]
+pub(super) enum Item {
+    /// An option of a job.
+    Job { asked: Asked, value: Option<String>, place: Rc<Place>, value_column: Option<usize> },
+    /// An option of the program.
+    Program { name: &'static str, value: Option<String>, place: Place },
+    /// A job file.
+    File(String, Place),
+}
+
+enum Found {
+    Job(Asked),
+    Program(&'static str, Takes),
+}
+
+/// What a name may mean: exactly, or as a beginning that only one option has.
+fn resolve(name: &str) -> Result<Found, Vec<&'static str>> {
+    if let Some((program, takes, _)) = PROGRAM.iter().find(|(known, ..)| *known == name) {
+        return Ok(Found::Program(program, *takes));
+    }
+    if let Some(asked) = asked(name) {
+        return Ok(Found::Job(asked));
+    }
+    let mut matches: Vec<(&'static str, &'static str)> = Vec::new();
+    let mut add = |known: &'static str, first: &'static str| {
+        if known.starts_with(name) && !matches.iter().any(|(_, other)| *other == first) {
+            matches.push((known, first));
+        }
+    };
+    for (program, ..) in PROGRAM {
+        add(program, program);
+    }
+    for option in OPTIONS {
+        std::iter::once(&option.name).chain(option.aliases).for_each(|known| add(known, option.name));
+    }
+    for row in TABLE.iter().filter(|row| !row.is_in_fio) {
+        add(row.name, row.name);
+    }
+    match matches[..] {
+        [(_, first)] => match PROGRAM.iter().find(|(known, ..)| *known == first) {
+            Some((program, takes, _)) => Ok(Found::Program(program, *takes)),
+            None => asked(first).map(Found::Job).ok_or_else(Vec::new),
+        },
+        _ => Err(matches.into_iter().map(|(known, _)| known).collect()),
+    }
+}
+
+/// What to do about a name that is no option.
+pub(super) fn suggestion(name: &str, with_program: bool) -> Option<String> {
+    if name.len() > 100 {
+        return None;
+    }
+    let plain = name.to_ascii_lowercase().replace('-', "_");
+    let program = PROGRAM.iter().filter(|_| with_program).map(|(known, ..)| *known);
+    let fio = OPTIONS.iter().flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied()));
+    let ours = TABLE.iter().filter(|row| !row.is_in_fio).map(|row| row.name);
+    let (distance, best) = program
+        .chain(fio)
+        .chain(ours)
+        .map(|known| (strsim::osa_distance(&plain, &known.replace('-', "_")), known))
+        .min_by_key(|(distance, _)| *distance)?;
+    // As in fio: at most half of the letters may differ; and a name of one letter may mean anything.
+    (distance <= plain.chars().count() / 2 && distance <= 4 && plain.chars().count() > 1)
+        .then(|| format!("did you mean `{best}`?"))
+}
+
+/// Reads a command line without the program's own name.
+pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
+    let mut items = Vec::new();
+    if arguments.len() > WORDS_MAX {
+        let place = Place::of_argument(1, "", 0..0);
+        problems.add(place, format!("the command line has more than {WORDS_MAX} words"), None);
+        return items;
+    }
+    let mut index = 0;
+    let mut only_files = false;
+    while index < arguments.len() && !problems.is_full() {
+        let word = arguments[index].as_str();
+        let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        index += 1;
+        if let Some(control) = word.find(char::is_control) {
+            let width = word[control..].chars().next().map_or(1, char::len_utf8);
+            let place = Place::of_argument(number, word, control..control + width);
+            problems.add(place, "a control character stands in an argument", None);
+            continue;
+        }
+        if only_files || word == "-" || !word.starts_with('-') {
+            items.push(Item::File(word.to_owned(), Place::of_argument(number, word, 0..word.len())));
+            continue;
+        }
+        if word == "--" {
+            only_files = true;
+            continue;
+        }
+        let dashes = if word.starts_with("--") { 2 } else { 1 };
+        let (name, value) = match word[dashes..].split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (&word[dashes..], None),
+        };
+        let place = Place::of_argument(number, word, 0..dashes + name.len());
+        let found = match (word, resolve(name)) {
+            ("-v", _) => Found::Program("version", Takes::Nothing),
+            ("-h", _) => Found::Program("help", Takes::Nothing),
+            (_, Ok(found)) => found,
+            (_, Err(candidates)) if candidates.is_empty() => {
+                let hint = suggestion(name, true).or_else(|| Some("`--cmdhelp` lists every option".to_owned()));
+                problems.add(place, format!("`--{name}` is not an option"), hint);
+                // Its value, if it stands apart, would be taken for a job file.
+                if value.is_none() && arguments.get(index).is_some_and(|next| !next.starts_with('-')) {
+                    index += 1;
+                }
+                continue;
+            }
+            (_, Err(candidates)) => {
+                let shown: Vec<String> = candidates.iter().take(6).map(|known| format!("`--{known}`")).collect();
+                let more = if candidates.len() > 6 { " …" } else { "" };
+                let message = format!("`--{name}` may mean {}{more}", shown.join(", "));
+                problems.add(place, message, None);
+                continue;
+            }
+        };
+        let takes = match &found {
+            Found::Program(_, takes) => *takes,
+            Found::Job(asked) if asked.is_flag() => Takes::Optional,
+            Found::Job(_) => Takes::Value,
+        };
+        let (value, value_column) = match (takes, value) {
+            (Takes::Nothing, Some(_)) => {
+                problems.add(place, format!("`--{name}` takes no value"), None);
+                continue;
+            }
+            (Takes::Nothing | Takes::Optional, None) => (None, None),
+            (_, Some(value)) => (Some(value.to_owned()), Some(word[..word.len() - value.len()].chars().count() + 1)),
+            (Takes::Value, None) => match arguments.get(index) {
+                None => {
+                    problems.add(place, format!("`--{name}` needs a value"), None);
+                    continue;
+                }
+                Some(next) if next.len() > 2 && next.starts_with("--") => {
+                    let hint = Some(format!("write `--{name}=VALUE`"));
+                    let message = format!("`--{name}` needs a value, and `{next}` is the next option");
+                    problems.add(place, message, hint);
+                    continue;
+                }
+                Some(next) => {
+                    index += 1;
+                    (Some(next.clone()), None)
+                }
+            },
+        };
+        items.push(match found {
+            Found::Program(name, _) => Item::Program { name, value, place },
+            Found::Job(asked) => Item::Job { asked, value, place: Rc::new(place), value_column },
+        });
+    }
+    items
+}

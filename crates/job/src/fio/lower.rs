@@ -1,0 +1,659 @@
+//! From sections of words to specifications: fio's defaults, its clones, its names of files.
+//!
+//! Each clone of `numjobs` becomes a job of its own, because that is what it is in fio: it has files
+//! and a seed of its own, and its own entry in the results unless `group_reporting` joins them.
+
+use super::clones::{files, of_clone, unique_name};
+use super::command_line::Asked;
+use super::options::{Fate, FioOption, Kind};
+use super::problem::{FioProblem, Problems};
+use super::value::{BadValue, KbBase, read_number, read_time_ns, translate};
+use super::{JOBS_MAX, PRESET, Section, Settings, Word, engines};
+use crate::plan::join_path;
+use crate::table::{OptionRow, overlay, row, value_hint};
+use crate::value::write_bytes;
+use std::collections::{BTreeMap, BTreeSet};
+use trueio_model::{EngineKind, FioJob, FioWord, JobSpec, Origin, SpecValue};
+
+/// Most words that all jobs keep together.
+const GIVEN_MAX: usize = 500_000;
+
+/// What fio does by default and we do not; each with the reason that `explain` shows.
+const DEFAULTS: &[(&str, &str)] =
+    &[("direct", "off"), ("fixedbufs", "false"), ("registerfiles", "false"), ("unlink", "false")];
+
+pub(super) fn preset() -> Origin {
+    Origin::Preset { name: PRESET.to_owned() }
+}
+
+/// What is carried from job to job.
+pub(super) struct Run<'a> {
+    settings: &'a Settings,
+    jobs: Vec<JobSpec>,
+    names: BTreeMap<String, u64>,
+    group: u32,
+    /// fio's names of the jobs that run at the same time as the next.
+    together: Vec<String>,
+    /// fio's names of all jobs before those.
+    before: BTreeSet<String>,
+    /// Files of all jobs so far.
+    pub(super) files: u64,
+    given: usize,
+    notes: &'a mut Vec<String>,
+    remarks: Vec<String>,
+}
+
+impl Run<'_> {
+    pub(super) fn note(&mut self, job: &str, sentence: String) {
+        let note = format!("job `{job}`: {sentence}");
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+}
+
+impl Run<'_> {
+    /// What is no news to a user of fio's, and stands in the record all the same.
+    fn remark(&mut self, remark: String) {
+        if !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
+        }
+    }
+}
+
+/// Makes the jobs. `notes` are what fio warns about.
+pub(super) fn lower(
+    sections: &[Section],
+    settings: &Settings,
+    problems: &mut Problems,
+    notes: &mut Vec<String>,
+) -> Vec<JobSpec> {
+    let mut run = Run {
+        settings,
+        jobs: Vec::new(),
+        names: BTreeMap::new(),
+        group: 0,
+        together: Vec::new(),
+        before: BTreeSet::new(),
+        files: 0,
+        given: 0,
+        notes,
+        remarks: Vec::new(),
+    };
+    for section in sections {
+        if problems.is_full() || !job(section, &mut run, problems) {
+            break;
+        }
+    }
+    let Run { jobs, remarks, notes, .. } = run;
+    if !settings.are_warnings_fatal {
+        notes.extend(remarks);
+    }
+    jobs
+}
+
+/// The words of a section, sorted by who has them.
+pub(super) struct Said<'a> {
+    pub(super) section: &'a Section,
+    pub(super) base: KbBase,
+    /// What the reader handles: the last word on each, and whether it is the job's own.
+    pub(super) words: BTreeMap<&'static str, (&'a Word, bool)>,
+    spec: JobSpec,
+}
+
+/// One section; false if reading must end.
+fn job(section: &Section, run: &mut Run, problems: &mut Problems) -> bool {
+    let Some(mut said) = sort(section, run, problems) else { return true };
+    let Some(clones) = said.count("numjobs", problems) else { return true };
+    if run.jobs.len() + clones as usize > JOBS_MAX {
+        let message = format!("there are more than {JOBS_MAX} jobs, clones included");
+        said.complain_about("numjobs", message, None, problems);
+        return false;
+    }
+    engine_and_queue(&mut said, run, problems);
+    limits(&mut said, run, problems);
+    cache(&mut said, problems);
+    rates(&mut said, run, problems);
+    exec(&said, run, problems);
+    if said.is_on("create_on_open") {
+        if operations(&said.spec) == "write" {
+            let origin = Origin::Derived { reason: "`create_on_open`: nothing is prepared".to_owned() };
+            said.spec.options.entry("fallocate".to_owned()).or_insert(SpecValue { text: "none".into(), origin });
+        } else {
+            let message = "`create_on_open`: only a job that just writes can begin with an empty file".to_owned();
+            let hint = Some("leave it out: files are prepared before the measured time".to_owned());
+            said.complain_about("create_on_open", message, hint, problems);
+        }
+    }
+    let group_begins = !run.jobs.is_empty() && (said.is_on("stonewall") || section.waits || said.is_on("new_group"));
+    run.group += u32::from(group_begins);
+    let waits_for_others = waits_for(&said, run, problems);
+    let waits = !run.jobs.is_empty() && (said.is_on("stonewall") || section.waits || waits_for_others);
+    if waits {
+        run.before.extend(run.together.drain(..));
+    }
+    if let Some(directory) = &run.settings.aux_path {
+        let logs =
+            said.spec.options.iter_mut().filter(|(name, _)| name.starts_with("write_") && name.ends_with("_log"));
+        logs.for_each(|(_, log)| log.text = join_path(Some(directory), &log.text));
+    }
+    let given = given(section);
+    for clone in 0..clones {
+        run.given = run.given.saturating_add(given.len());
+        if run.given > GIVEN_MAX {
+            let message = format!("the jobs have more than {GIVEN_MAX} options together");
+            said.complain_about("numjobs", message, None, problems);
+            return false;
+        }
+        let mut spec = said.spec.clone();
+        spec.name = unique_name(&section.name, (clones > 1).then_some(clone), &mut run.names);
+        if waits && clone == 0 {
+            let origin = said.words.get("stonewall").or(said.words.get("wait_for")).map_or_else(
+                || Origin::Derived { reason: "a further job file waits for the one before".to_owned() },
+                |(word, _)| word.origin(),
+            );
+            spec.set("stonewall", "true", origin);
+        }
+        if !files(&said, clone, &mut spec, run, problems) {
+            return false;
+        }
+        of_clone(&said, clone, &mut spec, problems);
+        spec.fio = Some(Box::new(FioJob {
+            name: section.name.clone(),
+            clone: clone as u32,
+            clones: clones as u32,
+            number: run.jobs.len() as u32 + 1,
+            group: run.group,
+            is_from_command_line: section.is_from_command_line,
+            given: given.clone(),
+        }));
+        run.jobs.push(spec);
+    }
+    run.together.push(section.name.clone());
+    true
+}
+
+/// The words as typed, for the record.
+fn given(section: &Section) -> Vec<FioWord> {
+    let word = |word: &Word, is_global: bool| FioWord {
+        name: word.asked.name().to_owned(),
+        text: word.text().to_owned(),
+        is_global,
+        origin: word.origin(),
+    };
+    let globals = section.globals.iter().map(|w| word(w, true));
+    globals.chain(section.words.iter().map(|w| word(w, false))).collect()
+}
+
+/// Gives each word to who has it: our rows, the reader, the outputs; refuses the rest.
+fn sort<'a>(section: &'a Section, run: &mut Run, problems: &mut Problems) -> Option<Said<'a>> {
+    let all = || section.globals.iter().chain(&section.words);
+    let mut base = KbBase::Binary;
+    // fio reads `kb_base` before any size of its section.
+    for word in all().filter(|word| word.asked.name() == "kb_base") {
+        base = match word.text() {
+            "1024" => KbBase::Binary,
+            "1000" => KbBase::Decimal,
+            other => {
+                let message = format!("`kb_base` is 1000 or 1024, not `{other}`");
+                problems.add(word.value_place(&(0..other.len())), message, None);
+                return None;
+            }
+        };
+    }
+    let mut spec = JobSpec::new(section.name.clone());
+    for (name, text) in DEFAULTS.iter().filter(|(name, _)| row(name).is_some()) {
+        spec.set(name, *text, preset());
+    }
+    let mut words: BTreeMap<&'static str, (&Word, bool)> = BTreeMap::new();
+    for (level, is_own) in [(&*section.globals, false), (&section.words, true)] {
+        let mut values: BTreeMap<&'static str, SpecValue> = BTreeMap::new();
+        for word in level {
+            let option = match word.asked {
+                Asked::Ours(row) => {
+                    if let Some((message, hint)) = foreign(row.name, word) {
+                        problems.add((*word.place).clone(), message, Some(hint.to_owned()));
+                        continue;
+                    }
+                    take(row, word, &section.name, base, &mut values, problems);
+                    continue;
+                }
+                Asked::Fio(option) => option,
+            };
+            match option.fate() {
+                Fate::Row => {
+                    let Some(row) = option.row() else { continue };
+                    if let Some(problem) = special(option, word) {
+                        problems.push(problem);
+                        continue;
+                    }
+                    take(row, word, &section.name, base, &mut values, problems);
+                }
+                Fate::Reader(_) => {
+                    check(option, word, base, problems);
+                    words.insert(option.name, (word, is_own));
+                }
+                Fate::Output(_) => check(option, word, base, problems),
+                Fate::NoEffect(reason) => {
+                    check(option, word, base, problems);
+                    run.remark(format!("`{}` has no effect: {reason}", option.name));
+                }
+                Fate::Only { values, reason, instead } => {
+                    if !word.text().split(',').all(|part| values.contains(&part.trim())) {
+                        refuse(option, word, reason, instead, problems);
+                    }
+                }
+                Fate::Refused { reason, instead } => {
+                    let is_off = word.text() == "0" && !matches!(option.kind, Kind::Text | Kind::Size | Kind::Range);
+                    if !is_off {
+                        refuse(option, word, reason, instead, problems);
+                    }
+                }
+            }
+        }
+        overlay(&mut spec, &values);
+    }
+    Some(Said { section, base, words, spec })
+}
+
+fn refuse(option: &FioOption, word: &Word, reason: &str, instead: &str, problems: &mut Problems) {
+    let shown = match word.text() {
+        "" => option.name.to_owned(),
+        text => format!("{}={text}", option.name),
+    };
+    let message = format!("`{shown}` is not done here: {reason}");
+    problems.add((*word.place).clone(), message, Some(format!("instead: {instead}")));
+}
+
+/// Options of ours that do not belong into fio's language, where a file may come from a stranger: what starts
+/// programs, what asks the network, and what permits to destroy.
+fn foreign(name: &str, word: &Word) -> Option<(String, &'static str)> {
+    let is_from_a_file = word.place.path.is_some();
+    match name {
+        "command" | "source" | "strace" => {
+            Some((format!("`{name}` is no option of fio's language"), "it belongs into job files in TOML"))
+        }
+        "overwrite_signature" | "overwrite_existing" if is_from_a_file => {
+            Some((format!("`{name}` in a job file permits nothing"), "say it on the command line"))
+        }
+        _ => None,
+    }
+}
+
+/// Reads a value for a row of our table.
+fn take(
+    row: &'static OptionRow,
+    word: &Word,
+    job: &str,
+    base: KbBase,
+    values: &mut BTreeMap<&'static str, SpecValue>,
+    problems: &mut Problems,
+) {
+    let text = match (row.name, word.text()) {
+        ("rw", text) if text.contains(':') => {
+            let (rw, steps) = text.split_once(':').unwrap_or((text, ""));
+            if let Err(bad) = take_steps(rw, steps, word, base, values) {
+                problems.add(word.value_place(&(rw.len() + 1..text.len())), format!("`rw`: {}", bad.message), None);
+            }
+            rw
+        }
+        ("fallocate", "posix") => "native",
+        // A log without a name is called after the job.
+        (name, "") if name.starts_with("write_") && !job.is_empty() => job,
+        (_, text) => text,
+    };
+    match translate(row, text, base) {
+        Ok(text) => {
+            values.insert(row.name, SpecValue { text, origin: word.origin() });
+        }
+        Err(bad) => {
+            let hint = value_hint(row, text, &bad.message);
+            problems.add(word.value_place(&bad.at), format!("`{}`: {}", word.asked.name(), bad.message), hint);
+        }
+    }
+}
+
+/// What stands behind `rw`: how many I/Os share a random offset, or how many bytes a sequential job skips.
+fn take_steps(
+    rw: &str,
+    steps: &str,
+    word: &Word,
+    base: KbBase,
+    values: &mut BTreeMap<&'static str, SpecValue>,
+) -> Result<(), BadValue> {
+    let (name, text) = match rw.starts_with("rand") {
+        true => ("random_every", read_number(steps, base)?.max(1).to_string()),
+        false => {
+            let (sign, number) = steps.strip_prefix('-').map_or(("", steps), |number| ("-", number));
+            ("sequential_skip", format!("{sign}{}", read_number(number, base)?))
+        }
+    };
+    values.insert(name, SpecValue { text, origin: word.origin() });
+    Ok(())
+}
+
+/// Values of our rows that fio has and we refuse, with reasons better than "not a word".
+fn special(option: &FioOption, word: &Word) -> Option<FioProblem> {
+    let text = word.text();
+    let (message, hint) = match option.name {
+        "zonemode" if text == "zbd" => (
+            "`zonemode=zbd` writes zoned devices by their rules, which is not done here".to_owned(),
+            "`zonemode=strided` on other devices",
+        ),
+        "fallocate" if text == "keep" => (
+            format!("`fallocate={text}` makes a file whose length says nothing of its space, which is not done here"),
+            "`fallocate=native`, or `none` to measure appending",
+        ),
+        "continue_on_error" if matches!(text, "read" | "write" | "verify") => (
+            format!("`continue_on_error={text}` passes over some errors and not others, which is not done here"),
+            "`continue_on_error=all` counts failed I/Os, and the run fails",
+        ),
+        "file_service_type" if text.contains(':') => (
+            format!("`file_service_type={text}` stays with a file for some I/Os, which is not done here"),
+            "leave out what follows the colon",
+        ),
+        "filesize" if text.contains('-') => (
+            format!("`filesize={text}` draws sizes of files from a range, which is not done here"),
+            "one size, or a job for each",
+        ),
+        _ => return None,
+    };
+    let place = Some(word.value_place(&(0..text.len())));
+    Some(FioProblem { message, place, hint: Some(format!("instead: {hint}")) })
+}
+
+/// Holds a value against its kind, where no row of ours does.
+fn check(option: &FioOption, word: &Word, base: KbBase, problems: &mut Problems) {
+    let text = word.text();
+    let whole = |message: String| Err(BadValue::whole(message, text));
+    let result = match option.kind {
+        _ if text.is_empty() && word.value.is_some() && !word.asked.may_stand_alone() && option.kind != Kind::Text => {
+            whole("has no value".to_owned())
+        }
+        Kind::Flag if !matches!(text, "" | "0" | "1") => whole(format!("`{text}` is not 0 or 1")),
+        Kind::Bool if !matches!(text, "0" | "1") => whole(format!("`{text}` is not 0 or 1")),
+        Kind::Number if matches!(option.name, "rate" | "rate_iops") => Ok(()),
+        Kind::Number => text
+            .split([',', ':'])
+            .filter(|part| !part.is_empty())
+            .try_for_each(|part| read_number(part, base).map(drop)),
+        Kind::Time if option.name == "startdelay" => Ok(()),
+        Kind::Time => read_time_ns(text, 1_000_000_000).map(drop),
+        Kind::Floats => {
+            let is_number = |part: &str| part.trim().parse::<f64>().is_ok_and(|n| (0.0..=100.0).contains(&n));
+            match text.split(':').count() {
+                0..=20 if text.split(':').all(is_number) => Ok(()),
+                0..=20 => whole(format!("`{text}` is not a list of numbers from 0 to 100 with colons between them")),
+                count => whole(format!("{count} numbers are more than 20")),
+            }
+        }
+        Kind::Text if !option.words.is_empty() && option.name != "ioengine" => {
+            let first = text.split([':', ',']).next().unwrap_or(text);
+            match option.words.split(' ').any(|word| word == first) {
+                true => Ok(()),
+                false => whole(format!("`{first}` is not one of {}", option.words.replace(' ', ", "))),
+            }
+        }
+        _ => Ok(()),
+    };
+    if let Err(bad) = result {
+        problems.add(word.value_place(&bad.at), format!("`{}`: {}", option.name, bad.message), None);
+    }
+}
+
+impl Said<'_> {
+    pub(super) fn word(&self, name: &str) -> Option<&Word> {
+        self.words.get(name).map(|(word, _)| *word)
+    }
+
+    /// True if a switch is on.
+    fn is_on(&self, name: &str) -> bool {
+        self.word(name).is_some_and(|word| matches!(word.text(), "" | "1"))
+    }
+
+    pub(super) fn complain_about(&self, name: &str, message: String, hint: Option<String>, problems: &mut Problems) {
+        let place = match self.word(name) {
+            Some(word) => Some((*word.place).clone()),
+            None => self.section.place.as_deref().cloned(),
+        };
+        problems.push(FioProblem { message, place, hint });
+    }
+
+    pub(super) fn complain(&self, word: &Word, bad: &BadValue, problems: &mut Problems) {
+        problems.add(word.value_place(&bad.at), format!("`{}`: {}", word.asked.name(), bad.message), None);
+    }
+
+    /// A value that one of our rows reads, though the reader handles it.
+    fn by_row(&self, name: &'static str, problems: &mut Problems) -> Option<String> {
+        let word = self.word(name)?;
+        let row = row(name)?;
+        match translate(row, word.text(), self.base) {
+            Ok(text) => Some(text),
+            Err(bad) => {
+                let hint = value_hint(row, word.text(), &bad.message);
+                problems.add(word.value_place(&bad.at), format!("`{name}`: {}", bad.message), hint);
+                None
+            }
+        }
+    }
+
+    /// A count of at least one; `None` after a problem.
+    pub(super) fn count(&self, name: &'static str, problems: &mut Problems) -> Option<u64> {
+        if self.word(name).is_none() {
+            return Some(1);
+        }
+        self.by_row(name, problems)?.parse().ok()
+    }
+}
+
+/// The word of `rw`, as our table has it.
+fn operations(spec: &JobSpec) -> &str {
+    spec.options.get("rw").map_or("read", |rw| rw.text.trim_start_matches("rand"))
+}
+
+pub(super) fn writes(spec: &JobSpec) -> bool {
+    operations(spec) != "read"
+}
+
+/// Engine, depth, batches.
+fn engine_and_queue(said: &mut Said, run: &mut Run, problems: &mut Problems) {
+    let (name, origin) = match said.word("ioengine") {
+        Some(word) => (word.text().split(':').next().unwrap_or("").to_owned(), word.origin()),
+        None => ("psync".to_owned(), preset()),
+    };
+    let Some(engine) = engines::ours(&name) else {
+        let (reason, hint) = match engines::why_missing(&name) {
+            Some((reason, instead)) => (format!("is not here: {reason}"), Some(format!("instead: {instead}"))),
+            None => {
+                let near = engines::names()
+                    .map(|known| (strsim::osa_distance(&name, known), known))
+                    .min()
+                    .filter(|(distance, _)| *distance <= 1 + name.chars().count() / 3)
+                    .map(|(_, known)| format!("did you mean `{known}`?"));
+                ("is not known".to_owned(), near.or_else(|| Some("`--enghelp` lists the engines".to_owned())))
+            }
+        };
+        return said.complain_about("ioengine", format!("the engine `{name}` {reason}"), hint, problems);
+    };
+    said.spec.set("ioengine", engine, origin);
+    let holds_a_queue = EngineKind::ALL.iter().any(|kind| kind.name() == engine && kind.holds_a_queue());
+    let mut depth = 1_u64;
+    if let Some(text) = said.by_row("iodepth", problems) {
+        depth = text.parse().unwrap_or(1);
+        let origin = said.word("iodepth").map_or_else(preset, Word::origin);
+        if depth > 1 && !holds_a_queue {
+            let reason = format!("`{name}` holds one I/O at a time; fio, too, lowers the depth to 1");
+            run.note(&said.section.name, format!("`iodepth={depth}` becomes 1: the engine {reason}"));
+            said.spec.set("iodepth", "1", Origin::Derived { reason: format!("the engine {reason}") });
+            depth = 1;
+        } else {
+            said.spec.set("iodepth", text, origin);
+        }
+    }
+    let number = |name: &str, problems: &mut Problems| -> Option<(u64, Origin)> {
+        let word = said.word(name)?;
+        match read_number(word.text(), said.base) {
+            Ok(number) => Some((number, word.origin())),
+            Err(bad) => {
+                said.complain(word, &bad, problems);
+                None
+            }
+        }
+    };
+    let batch = number("iodepth_batch", problems);
+    let complete = number("iodepth_batch_complete_min", problems);
+    match batch {
+        Some((batch, origin)) if holds_a_queue => {
+            // 0 is the whole depth, and more than it cannot be, as in fio.
+            let batch = if batch == 0 { depth } else { batch.min(depth) };
+            said.spec.set("iodepth_batch", batch.to_string(), origin);
+        }
+        None if holds_a_queue && depth > 1 => said.spec.set("iodepth_batch", "1", preset()),
+        _ => {}
+    }
+    if let Some((least, origin)) = complete.filter(|_| holds_a_queue) {
+        said.spec.set("iodepth_batch_complete_min", least.clamp(1, depth).to_string(), origin);
+    }
+}
+
+/// `time_based` without a runtime.
+fn limits(said: &mut Said, run: &mut Run, _problems: &mut Problems) {
+    if !said.is_on("time_based") {
+        return;
+    }
+    let origin = said.word("time_based").map_or_else(preset, Word::origin);
+    if said.spec.options.get("runtime").is_some_and(|runtime| runtime.text != "0s") {
+        said.spec.set("time_based", "true", origin);
+    } else {
+        run.note(&said.section.name, "`time_based` has no effect without `runtime`, as in fio".to_owned());
+    }
+}
+
+/// `direct` and `buffered` are one thing said in two ways.
+fn cache(said: &mut Said, problems: &mut Problems) {
+    let Some(&(word, is_own)) = said.words.get("buffered") else { return };
+    let direct = if word.text() == "1" { "off" } else { "require" };
+    let other = said.spec.options.get("direct").filter(|other| other.origin != preset());
+    let level = if is_own { &said.section.words } else { &*said.section.globals };
+    let is_beside = level.iter().any(|word| word.asked.name() == "direct");
+    match other {
+        Some(other) if other.text != direct && is_beside => {
+            let message = format!(
+                "`buffered={}` ({}) and `direct={}` ({}) contradict each other",
+                word.text(),
+                word.origin(),
+                u8::from(other.text == "require"),
+                other.origin
+            );
+            let place = Some((*word.place).clone());
+            problems.push(FioProblem { message, place, hint: Some("say one of them".to_owned()) });
+        }
+        // The job's own `direct` over a `buffered` of all.
+        Some(_) if !is_own && !is_beside => {}
+        _ => {
+            let origin = word.origin();
+            said.spec.set("direct", direct, origin);
+        }
+    }
+}
+
+/// Rates of reads, writes and trims, of which our job has one, with a mix.
+fn rates(said: &mut Said, run: &mut Run, problems: &mut Problems) {
+    let both = said.words.get("rate").zip(said.words.get("rate_iops"));
+    let dropped = match both {
+        Some(((_, true), (_, false))) => Some("rate_iops"),
+        Some(((_, false), (_, true))) => Some("rate"),
+        _ => None,
+    };
+    for name in ["rate", "rate_iops"].into_iter().filter(|name| Some(*name) != dropped) {
+        let Some(word) = said.word(name) else { continue };
+        let mut each = [0_u64; 3];
+        let parts: Vec<&str> = word.text().split(',').collect();
+        let mut at = 0;
+        if parts.len() > 3 {
+            let bad = BadValue::whole("reads, writes and trims are three", word.text());
+            return said.complain(word, &bad, problems);
+        }
+        for (index, part) in parts.iter().enumerate() {
+            let value = match part.trim() {
+                "" => Ok(0),
+                _ => read_number(part, said.base),
+            };
+            match value {
+                // Of one, all have it; of two, trims have the second.
+                Ok(value) => each[index..].fill(value),
+                Err(bad) => {
+                    let bad = BadValue { at: bad.at.start + at..bad.at.end + at, ..bad };
+                    return said.complain(word, &bad, problems);
+                }
+            }
+            at += part.len() + 1;
+        }
+        let origin = word.origin();
+        let text = |number: u64| if name == "rate" { write_bytes(number) } else { number.to_string() };
+        let [of_reads, of_writes, of_trims] = each;
+        let rate = match operations(&said.spec) {
+            "read" => of_reads,
+            "write" => of_writes,
+            "trim" => of_trims,
+            _ if of_reads == 0 && of_writes == 0 => 0,
+            _ => {
+                let total = of_reads.saturating_add(of_writes);
+                let has_sizes = said.spec.options.get("bs").is_some_and(|bs| bs.text.contains(','))
+                    || said.spec.options.contains_key("bssplit")
+                    || said.spec.options.contains_key("bsrange");
+                let percent = of_reads.saturating_mul(100) / total;
+                let is_whole = of_reads.saturating_mul(100).is_multiple_of(total);
+                if of_reads == 0 || of_writes == 0 || !is_whole || name == "rate" && has_sizes {
+                    let message =
+                        format!("`{name}={}` gives reads and writes rates that one mix cannot keep", word.text());
+                    let hint = "instead: two jobs, one that reads and one that writes, each with its rate".to_owned();
+                    return said.complain_about(name, message, Some(hint), problems);
+                }
+                let reason = format!("the rates of reads and writes ({origin}) say the mix");
+                let was = said.spec.options.get("rwmixread").map(|value| value.text.clone());
+                if was.is_some_and(|was| was != percent.to_string()) || said.spec.options.contains_key("rwmixwrite") {
+                    let sentence = format!("{percent} % are reads: reads and writes come at the rates of `{name}`");
+                    run.note(&said.section.name, sentence);
+                }
+                said.spec.options.remove("rwmixwrite");
+                said.spec.set("rwmixread", percent.to_string(), Origin::Derived { reason });
+                total
+            }
+        };
+        said.spec.set(name, text(rate), origin);
+    }
+}
+
+/// Commands run only if the command line allows it.
+fn exec(said: &Said, run: &Run, problems: &mut Problems) {
+    for name in ["exec_prerun", "exec_postrun"] {
+        if said.word(name).is_some_and(|word| !word.text().is_empty()) && !run.settings.allows_exec {
+            let message = format!("`{name}` would run a command of the job's");
+            let hint = Some("if that is meant, say `--allow-exec` on the command line".to_owned());
+            said.complain_about(name, message, hint, problems);
+        }
+    }
+}
+
+/// Whether a job waits for jobs of a name: ours wait for all before them.
+fn waits_for(said: &Said, run: &Run, problems: &mut Problems) -> bool {
+    let Some(word) = said.word("wait_for") else { return false };
+    let name = word.text();
+    if !run.together.is_empty() && run.together.iter().all(|other| other == name) {
+        return true;
+    }
+    if !run.before.contains(name) {
+        let (message, hint) = match run.together.iter().any(|other| other == name) {
+            true => (
+                format!("`wait_for={name}` would let other jobs that run beside it go on, which is not done here"),
+                "instead: `stonewall`, which waits for all jobs before",
+            ),
+            false => {
+                (format!("`wait_for={name}` names no job before this one"), "jobs wait for jobs that stand above them")
+            }
+        };
+        said.complain_about("wait_for", message, Some(hint.to_owned()), problems);
+    }
+    false
+}

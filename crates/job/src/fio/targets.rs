@@ -1,0 +1,121 @@
+//! What exists, held against what fio's language says about it.
+//!
+//! fio writes to whatever a job names. We write to what exists only if it is named for that
+//! (`overwrite_existing`), and a job of fio's that writes has named its files by `filename`, or by
+//! its own name, in the words that its author knows: so they are entered there. All other rules
+//! stay: what is mounted or used otherwise, or a device with a signature that was not named
+//! (`overwrite_signature`), is not written; a file that is too small is not destroyed to be read.
+
+use super::lower::{preset, writes};
+use super::{FioError, FioProblem, Settings};
+use crate::plan::{FactsSource, Target, join_path};
+use crate::value::{Extent, Value, ValueKind, write_bytes, write_paths};
+use trueio_model::{EngineKind, JobSpec, Origin, SpecValue, TargetKind};
+
+/// Looks at the targets of jobs that were read from fio's language, and enters what follows.
+///
+/// # Errors
+/// Jobs that `--readonly` or `allow_file_create=0` forbids.
+pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Settings) -> Result<(), FioError> {
+    let mut problems = Vec::new();
+    for spec in jobs {
+        let Some(fio) = &spec.fio else { continue };
+        let is_offline = spec.options.get("verify_only").is_some_and(|only| only.text == "true");
+        let engine = spec.options.get("ioengine").map_or("", |engine| engine.text.as_str());
+        let kind = EngineKind::ALL.into_iter().find(|kind| kind.name() == engine);
+        if !kind.is_none_or(|kind| kind.opens_files() || kind.works_on_names()) {
+            continue;
+        }
+        let is_changing = kind.is_some_and(|kind| kind == EngineKind::Falloc || kind.works_on_names());
+        let is_writing = (writes(spec) && !is_offline) || is_changing;
+        if settings.is_readonly && is_writing {
+            let rw = spec.options.get("rw").map_or("read", |rw| rw.text.as_str());
+            problems.push(FioProblem {
+                message: format!("job `{}` would write or trim (`rw={rw}`), and `--readonly` forbids it", fio.name),
+                place: None,
+                hint: Some("leave out `--readonly`, or run jobs that read".to_owned()),
+            });
+            continue;
+        }
+        // A job that is called like a device uses the device.
+        if fio.said("filename").is_none()
+            && fio.name.contains('/')
+            && let Target::Present(device) = facts.look(&fio.name)
+            && matches!(device.kind, TargetKind::BlockDevice | TargetKind::CharacterDevice)
+        {
+            let path = write_paths(std::slice::from_ref(&fio.name));
+            spec.options.remove("directory");
+            spec.set("filename", path, preset());
+        }
+        let forbids_files = settings.is_readonly
+            || spec.fio.as_ref().is_some_and(|fio| fio.said("allow_file_create").is_some_and(|word| word.text == "0"));
+        clip(spec, facts);
+        if !is_writing && !forbids_files {
+            continue;
+        }
+        let mut existing = Vec::new();
+        for path in paths(spec) {
+            match facts.look(&path) {
+                Target::Present(found) if matches!(found.kind, TargetKind::File | TargetKind::BlockDevice) => {
+                    existing.push(path);
+                }
+                Target::Missing if forbids_files => {
+                    let why = if settings.is_readonly { "--readonly" } else { "allow_file_create=0" };
+                    let message = format!("`{path}` does not exist, and `{why}` forbids to make it");
+                    problems.push(FioProblem { message, place: None, hint: None });
+                }
+                _ => {}
+            }
+        }
+        if is_writing && !existing.is_empty() && !spec.options.contains_key("overwrite_existing") {
+            let reason = "a job of fio's names what it writes to".to_owned();
+            spec.set("overwrite_existing", write_paths(&existing), Origin::Derived { reason });
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(FioError { problems }) }
+}
+
+/// Lets a clone that begins later by `offset_increment` end at the end of what is there, and transfer as much as
+/// it was told to: fio would make the file longer, or read past the end of a device.
+fn clip(spec: &mut JobSpec, facts: &dyn FactsSource) {
+    let is_later = spec.fio.as_ref().is_some_and(|fio| fio.clone > 0 && fio.said("offset_increment").is_some());
+    let extent = |name: &str| {
+        let value = spec.options.get(name)?;
+        match ValueKind::Extent.read(&value.text) {
+            Ok(Value::Extent(extent)) => Some((extent, value.clone())),
+            _ => None,
+        }
+    };
+    let [path] = &paths(spec)[..] else { return };
+    let (true, Some((offset, _)), Some((size, said))) = (is_later, extent("offset"), extent("size")) else { return };
+    let clipped = match (offset, size) {
+        (Extent::Percent(offset), Extent::Percent(size)) if offset + size > 100 => format!("{}%", 100 - offset),
+        (Extent::Bytes(offset), Extent::Bytes(size)) => {
+            let Target::Present(found) = facts.look(path) else { return };
+            match found.size_bytes.value {
+                Some(there) if offset < there && there - offset < size => write_bytes(there - offset),
+                _ => return,
+            }
+        }
+        _ => return,
+    };
+    let reason = "`offset_increment` begins here, and the target ends there".to_owned();
+    spec.options.insert("size".to_owned(), SpecValue { text: clipped, origin: Origin::Derived { reason } });
+    if matches!(size, Extent::Bytes(_)) {
+        spec.options.entry("io_size".to_owned()).or_insert(said);
+    }
+}
+
+/// The paths of a job, as the plan will open them.
+fn paths(spec: &JobSpec) -> Vec<String> {
+    let read = |name: &str, kind: ValueKind| {
+        let text = &spec.options.get(name)?.text;
+        match kind.read(text) {
+            Ok(Value::Paths(paths)) => Some(paths),
+            _ => None,
+        }
+    };
+    let directory = read("directory", ValueKind::Path).and_then(|paths| paths.into_iter().next());
+    let names = read("filename", ValueKind::Paths).unwrap_or_default();
+    names.iter().map(|name| join_path(directory.as_deref(), name)).collect()
+}

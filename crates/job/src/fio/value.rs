@@ -1,0 +1,268 @@
+//! Values as fio writes them: numbers with its suffixes, times with its units.
+//!
+//! What differs from our own values: `kib` is 1000 where `k`, `ki` and `kb` are 1024 (and the other
+//! way round with `kb_base=1000`); a number may be hexadecimal anywhere; a bare time is
+//! microseconds in some options. What differs from fio: a fraction counts (`1.5m`), `sec`, `min` and
+//! `hours` are units, and what follows a number and is no unit is refused at its place, where fio
+//! drops it in silence.
+//!
+//! Source: HOWTO of fio 3.42, "Parameter types"; the three-letter forms as measured on 3.33 and 3.42.
+
+use crate::table::OptionRow;
+use crate::value::{EXTENT_BYTES_MAX, ValueKind, write_bytes, write_duration};
+
+/// A value that cannot be read, and which part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BadValue {
+    /// What is wrong.
+    pub(super) message: String,
+    /// The part that is wrong: bytes of the value.
+    pub(super) at: std::ops::Range<usize>,
+}
+
+impl BadValue {
+    pub(super) fn whole(message: impl Into<String>, text: &str) -> Self {
+        Self { message: message.into(), at: 0..text.len() }
+    }
+
+    /// The same, of a value that begins `by` bytes later.
+    fn moved(self, by: usize) -> Self {
+        Self { at: self.at.start + by..self.at.end + by, ..self }
+    }
+}
+
+/// What `k` means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum KbBase {
+    /// 1024, fio's default.
+    #[default]
+    Binary,
+    /// 1000.
+    Decimal,
+}
+
+/// Digits with at most one point, and what follows them.
+fn split_number(text: &str) -> (&str, &str) {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let end = match digits {
+        Some(hex) => 2 + hex.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(hex.len()),
+        None => text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len()),
+    };
+    text.split_at(end)
+}
+
+/// `number · factor`; fractions are rounded. `None`: no number, or too large.
+fn scaled(number: &str, factor: u64) -> Option<u64> {
+    if let Some(hex) = number.strip_prefix("0x").or_else(|| number.strip_prefix("0X")) {
+        return u64::from_str_radix(hex, 16).ok()?.checked_mul(factor);
+    }
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_mul(factor);
+    }
+    let value = number.parse::<f64>().ok()? * factor as f64;
+    (value.is_finite() && (0.0..=9.0e18).contains(&value)).then(|| value.round() as u64)
+}
+
+/// Reads a number with fio's suffixes.
+pub(super) fn read_number(text: &str, base: KbBase) -> Result<u64, BadValue> {
+    let lead = text.len() - text.trim_start().len();
+    let trimmed = text.trim();
+    let (number, suffix) = split_number(trimmed);
+    let suffix_at = lead + number.len()..lead + trimmed.len();
+    if number.is_empty() {
+        return Err(BadValue::whole(format!("`{text}` is not a number, such as `4096`, `4k` or `1.5g`"), text));
+    }
+    let (binary, decimal) = match base {
+        KbBase::Binary => (1024_u64, 1000_u64),
+        KbBase::Decimal => (1000, 1024),
+    };
+    let suffix = suffix.trim().to_ascii_lowercase();
+    let (power, ending) = match suffix.chars().next() {
+        None | Some('b') => (0, suffix.as_str()),
+        Some(letter) => match "kmgtp".find(letter) {
+            Some(at) => (at as u32 + 1, &suffix[1..]),
+            None if suffix == "z" => {
+                let message = format!("`{trimmed}` counts zones, and there are none (`zonemode`)");
+                return Err(BadValue { message, at: suffix_at });
+            }
+            None => (0, suffix.as_str()),
+        },
+    };
+    let unit = match (power, ending) {
+        (0, "" | "b") => 1,
+        (1.., "" | "b" | "i") => binary.pow(power),
+        (1.., "ib") => decimal.pow(power),
+        _ => {
+            // The part behind the longest unit that it begins with.
+            let good = usize::from(power > 0) + usize::from(power > 0 && ending.starts_with('i'));
+            let at = suffix_at.start + good..suffix_at.end;
+            let rest = text.get(at.clone()).unwrap_or(&suffix).trim();
+            let message = format!("`{rest}` follows the number and is no unit; units are k, m, g, t, p");
+            return Err(BadValue { message, at });
+        }
+    };
+    scaled(number, unit)
+        .ok_or_else(|| BadValue::whole(format!("`{trimmed}` is not a number that fits into 64 bits"), text))
+}
+
+/// Reads a size in bytes.
+pub(super) fn read_size(text: &str, base: KbBase) -> Result<u64, BadValue> {
+    let bytes = read_number(text, base)?;
+    if bytes > EXTENT_BYTES_MAX {
+        return Err(BadValue::whole(format!("`{text}` is more than a file can hold (2^63 − 1 bytes)"), text));
+    }
+    Ok(bytes)
+}
+
+/// Reads a time as nanoseconds; a bare number counts units of `bare_ns`.
+pub(super) fn read_time_ns(text: &str, bare_ns: u64) -> Result<u64, BadValue> {
+    let lead = text.len() - text.trim_start().len();
+    let trimmed = text.trim();
+    let (number, unit) = split_number(trimmed);
+    if number.is_empty() {
+        return Err(BadValue::whole(format!("`{text}` is not a time, such as `30s` or `100ms`"), text));
+    }
+    const SECOND: u64 = 1_000_000_000;
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" => bare_ns,
+        "ns" | "nsec" => 1,
+        "us" | "usec" | "µs" => 1_000,
+        "ms" | "msec" => 1_000_000,
+        "s" | "sec" | "secs" | "second" | "seconds" => SECOND,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60 * SECOND,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3_600 * SECOND,
+        "d" | "day" | "days" => 86_400 * SECOND,
+        _ => {
+            let at = lead + number.len()..lead + trimmed.len();
+            let message = format!("`{}` is not a unit of time; units are us, ms, s, m, h, d", unit.trim());
+            return Err(BadValue { message, at });
+        }
+    };
+    scaled(number, factor).ok_or_else(|| BadValue::whole(format!("`{trimmed}` is too long a time"), text))
+}
+
+/// Reads each part of `text` between `separator`s, and joins what becomes of them.
+fn each(text: &str, separator: char, read: impl Fn(&str) -> Result<String, BadValue>) -> Result<String, BadValue> {
+    let mut out = String::new();
+    let mut at = 0;
+    for (index, part) in text.split(separator).enumerate() {
+        if index > 0 {
+            out.push(separator);
+        }
+        out.push_str(&read(part).map_err(|bad| bad.moved(at))?);
+        at += part.len() + separator.len_utf8();
+    }
+    Ok(out)
+}
+
+/// Our canonical text of a value of fio's, for a row of our table.
+pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<String, BadValue> {
+    let size = |part: &str| match part.trim() {
+        "" => Ok(String::new()),
+        part_text if part_text.ends_with('%') => Ok(part_text.to_owned()),
+        _ => read_size(part, base).map(write_bytes),
+    };
+    let ours = match row.kind {
+        // A switch without a value is on.
+        ValueKind::Bool if text.is_empty() => "true".to_owned(),
+        ValueKind::Bytes | ValueKind::Extent => size(text)?,
+        ValueKind::BlockSizes => each(text, ',', size)?,
+        ValueKind::BlockRanges => each(text, ',', |range| match range.find(['-', ':']) {
+            Some(at) => {
+                let low = size(&range[..at])?;
+                let high = size(&range[at + 1..]).map_err(|bad| bad.moved(at + 1))?;
+                Ok(format!("{low}-{high}"))
+            }
+            None => size(range),
+        })?,
+        ValueKind::BlockSplits => each(text, ',', |split| {
+            each(split, ':', |part| match part.split_once('/') {
+                Some((bytes, percent)) => Ok(format!("{}/{percent}", size(bytes)?)),
+                None => size(part),
+            })
+        })?,
+        ValueKind::Count { .. } => read_number(text, base)?.to_string(),
+        ValueKind::Duration => write_duration(read_time_ns(text, 1_000_000_000)?),
+        ValueKind::DurationMicros => write_duration(read_time_ns(text, 1_000)?),
+        _ => text.to_owned(),
+    };
+    row.canonical(&ours).map_err(|message| BadValue::whole(message, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::row;
+
+    fn number(text: &str) -> Result<u64, BadValue> {
+        read_number(text, KbBase::Binary)
+    }
+
+    #[test]
+    fn suffixes_mean_what_they_mean_in_fio_and_kib_is_the_odd_one() {
+        for (text, value) in [
+            ("4096", 4096),
+            ("4096B", 4096),
+            ("4k", 4096),
+            ("4K", 4096),
+            ("4kb", 4096),
+            ("1mi", 1 << 20),
+            ("1mib", 1_000_000),
+            ("1KiB", 1000),
+            ("0x1000", 4096),
+            ("0x10k", 16 << 10),
+            ("1g", 1 << 30),
+            ("2t", 2 << 40),
+            ("1p", 1 << 50),
+        ] {
+            assert_eq!(number(text), Ok(value), "{text}");
+        }
+        let decimal = |text| read_number(text, KbBase::Decimal);
+        assert_eq!(decimal("4k"), Ok(4000));
+        assert_eq!(decimal("4kib"), Ok(4096));
+    }
+
+    #[test]
+    fn a_fraction_counts_and_what_is_no_unit_is_refused_at_its_place() {
+        assert_eq!(number("1.5m"), Ok(3 << 19));
+        let bad = number("4kfoo").unwrap_err();
+        assert_eq!(
+            (bad.at, bad.message.as_str()),
+            (2..5, "`foo` follows the number and is no unit; units are k, m, g, t, p")
+        );
+        assert_eq!(number("4 x").unwrap_err().at, 1..3);
+        for text in ["", "k", "4x", "-1", "1..2", "99999999999999999999", "99999999p", "4kibb", "4ki4", "4z", "é", "1é"]
+        {
+            let bad = number(text).unwrap_err();
+            assert!(text.get(bad.at.clone()).is_some(), "{text}: {bad:?}");
+        }
+    }
+
+    #[test]
+    fn minutes_and_seconds_may_be_called_so_and_a_bare_time_is_what_the_option_says() {
+        let time = |text| read_time_ns(text, 1_000_000_000);
+        assert_eq!(time("1min"), Ok(60_000_000_000));
+        assert_eq!(time("1sec"), Ok(1_000_000_000));
+        assert_eq!(time("1.5s"), Ok(1_500_000_000));
+        assert_eq!(time("30"), Ok(30_000_000_000));
+        assert_eq!(time("2hours"), Ok(7_200_000_000_000));
+        assert_eq!(read_time_ns("250", 1_000), Ok(250_000));
+        assert_eq!(time("5 weeks").unwrap_err().at, 1..7);
+    }
+
+    #[test]
+    fn lists_for_each_direction_become_our_own() {
+        let of = |name: &str, text: &str| translate(row(name).unwrap(), text, KbBase::Binary);
+        assert_eq!(of("bs", "4k,8K").as_deref(), Ok("4k,8k,8k"));
+        assert_eq!(of("bs", "1mib").as_deref(), Ok("1000000"));
+        assert_eq!(of("bsrange", "4k-8k,16k:32k").as_deref(), Ok("4k-8k,16k-32k,16k-32k"));
+        assert_eq!(of("bssplit", "4k/50:1k/:32k/").as_deref(), Ok("4k/50:1k/25:32k/25"));
+        assert_eq!(of("size", "50%").as_deref(), Ok("50%"));
+        assert_eq!(of("loops", "1k").as_deref(), Ok("1024"));
+        assert_eq!(of("thinktime", "5").as_deref(), Ok("5us"));
+        assert_eq!(of("bs", "4k,8kfoo").unwrap_err().at, 5..8);
+        assert_eq!(of("bssplit", "4k/50:8kx/50").unwrap_err().at, 8..9);
+        let bad = of("bssplit", "4k/80:8k/80").unwrap_err();
+        assert_eq!(bad.message, "the percentages of `4k/80:8k/80` sum to 160, not to 100");
+    }
+}

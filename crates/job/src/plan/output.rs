@@ -1,0 +1,73 @@
+//! What a job says about its own reporting.
+
+use super::Planner;
+use super::job::note_unused;
+use super::values::Values;
+use trueio_model::{Grouping, LogPlan, LogWindow, OutputPlan, Unified};
+
+/// What says how logs look.
+const LOOKS: [&str; 7] = [
+    "log_avg_msec",
+    "log_hist_msec",
+    "log_hist_coarseness",
+    "log_offset",
+    "log_window_value",
+    "log_alternate_epoch",
+    "per_job_logs",
+];
+
+pub(super) fn plan_output(planner: &mut Planner, values: &Values) -> OutputPlan {
+    let reduces = values.bool("gtod_reduce");
+    let ns = |name| values.number(name).unwrap_or(0) * 1_000_000;
+    OutputPlan {
+        grouping: match values.said_bool("group_reporting") {
+            None => Grouping::Job,
+            Some(true) => Grouping::Group,
+            Some(false) => Grouping::Worker,
+        },
+        new_group: values.bool("new_group"),
+        clat_percentiles: values.bool("clat_percentiles"),
+        lat_percentiles: values.bool("lat_percentiles"),
+        slat_percentiles: values.bool("slat_percentiles"),
+        percentiles: values.percentiles("percentile_list").to_vec(),
+        hides_clat: reduces || values.bool("disable_clat"),
+        hides_lat: reduces || values.bool("disable_lat"),
+        hides_slat: reduces || values.bool("disable_slat"),
+        hides_bw: reduces || values.bool("disable_bw_measurement"),
+        unified: match values.choice("unified_rw_reporting") {
+            Some("mixed") => Unified::Mixed,
+            Some("both") => Unified::Both,
+            _ => Unified::No,
+        },
+        bw_average_ns: ns("bwavgtime"),
+        iops_average_ns: ns("iopsavgtime"),
+        logs: plan_logs(planner, values),
+    }
+}
+
+/// What says how logs look is kept only where there is a log.
+fn plan_logs(planner: &mut Planner, values: &Values) -> LogPlan {
+    let prefix = |name| values.paths(name).map(<[String]>::concat);
+    let logs = LogPlan {
+        bw: prefix("write_bw_log"),
+        iops: prefix("write_iops_log"),
+        lat: prefix("write_lat_log"),
+        hist: prefix("write_hist_log"),
+        average_ns: values.number("log_avg_msec").unwrap_or(0) * 1_000_000,
+        hist_ns: values.number("log_hist_msec").unwrap_or(0) * 1_000_000,
+        hist_coarseness: values.number("log_hist_coarseness").map_or(0, |n| n as u8),
+        has_offset: values.bool("log_offset"),
+        window: match values.choice("log_window_value") {
+            Some("max") => LogWindow::Max,
+            Some("both") => LogWindow::Both,
+            _ => LogWindow::Mean,
+        },
+        has_unix_time: values.bool("log_alternate_epoch"),
+        is_shared: !values.bool("per_job_logs"),
+    };
+    if logs.is_empty() {
+        note_unused(planner, values, &LOOKS, "no log is written");
+        return LogPlan::default();
+    }
+    logs
+}

@@ -1,0 +1,496 @@
+//! fio's language: what becomes of it, and what is said about what is wrong with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use trueio_job::fio::options::{Fate, OPTIONS, find};
+use trueio_job::fio::{
+    Action, Eta, FioError, FioRequest, OutputFormat, Surroundings, command_help, engine_help, program_help, read,
+    read_job_file, render_table, show_command,
+};
+use trueio_model::{JobSpec, Origin};
+
+/// Files and variables that are only described.
+#[derive(Default)]
+struct World {
+    files: BTreeMap<String, String>,
+    variables: BTreeMap<String, String>,
+}
+
+impl World {
+    fn with(files: &[(&str, &str)]) -> Self {
+        let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+        Self { files, ..Self::default() }
+    }
+}
+
+impl Surroundings for World {
+    fn read_file(&self, path: &str) -> Result<String, String> {
+        self.files.get(path).cloned().ok_or_else(|| "there is none".to_owned())
+    }
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variables.get(name).cloned()
+    }
+    fn page_bytes(&self) -> u64 {
+        4096
+    }
+    fn memory_bytes(&self) -> u64 {
+        8 << 30
+    }
+    fn processors(&self) -> u64 {
+        4
+    }
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
+fn line(text: &str) -> FioRequest {
+    read(&words(text), &World::default()).unwrap_or_else(|error| panic!("{text}\n{}", error.render()))
+}
+
+fn wrong(text: &str) -> FioError {
+    match read(&words(text), &World::default()) {
+        Err(error) => error,
+        Ok(request) => panic!("{text} was accepted: {request:?}"),
+    }
+}
+
+fn wrong_file(text: &str) -> String {
+    match read_job_file("job.fio", text, &World::default()) {
+        Err(error) => error.render(),
+        Ok(request) => panic!("{text} was accepted: {request:?}"),
+    }
+}
+
+fn text<'a>(job: &'a JobSpec, option: &str) -> &'a str {
+    job.options.get(option).map_or("", |value| value.text.as_str())
+}
+
+// ---- the table ---------------------------------------------------------------------------------
+
+/// Goal: no option that fio has is called unknown.
+/// Method: the list of fio 3.42's options, made from `fio --cmdhelp=all`, against the table.
+#[test]
+fn every_option_of_fio_is_in_the_table_once_with_its_alias() {
+    let mut seen = BTreeSet::new();
+    for option in OPTIONS {
+        for name in std::iter::once(&option.name).chain(option.aliases) {
+            assert!(seen.insert(*name), "`{name}` stands twice");
+        }
+    }
+    for names in include_str!("fio-names.txt").lines() {
+        let mut names = names.split_whitespace();
+        let first = names.next().expect("a name");
+        assert_eq!(find(first).map(|option| option.name), Some(first));
+        for alias in names {
+            assert_eq!(find(alias).map(|option| option.name), Some(first), "{alias}");
+        }
+    }
+    assert_eq!(include_str!("fio-names.txt").lines().count(), 238);
+}
+
+#[test]
+fn what_is_done_has_a_row_and_what_is_not_has_a_reason_and_a_way_out() {
+    for option in OPTIONS {
+        match option.fate() {
+            Fate::Row => assert!(option.row().is_some(), "{}", option.name),
+            Fate::Reader(sentence) | Fate::Output(sentence) | Fate::NoEffect(sentence) => {
+                assert!(sentence.len() > 9 && !sentence.ends_with('.'), "{}", option.name);
+            }
+            Fate::Only { reason, instead, .. } | Fate::Refused { reason, instead } => {
+                assert!(reason.len() > 9 && !reason.ends_with('.'), "{}", option.name);
+                assert!(instead.len() > 6 && !instead.ends_with('.'), "{}", option.name);
+            }
+        }
+    }
+}
+
+/// Goal: nothing is ignored in silence.
+/// Method: each option with values that its kind takes, in a job behind another: some value changes the
+/// specification, is kept for the outputs, leaves a note, or is refused, as the table says of the option.
+#[test]
+fn no_option_is_ignored_in_silence() {
+    let plain = |request: &FioRequest| {
+        let mut jobs = request.jobs.clone();
+        jobs.iter_mut().filter_map(|job| job.fio.as_mut()).for_each(|fio| fio.given.clear());
+        jobs
+    };
+    let base = "--size=1m --name=i --name=j --ioengine=io_uring --iodepth=4 --rw=randrw --runtime=5 --numjobs=2";
+    let before = line(base);
+    for option in OPTIONS {
+        // What is read, and shows only beside other words.
+        if ["kb_base", "allow_file_create", "cpus_allowed_policy", "exec_prerun", "exec_postrun"].contains(&option.name)
+        {
+            continue;
+        }
+        let candidates =
+            ["1", "0", "2", "7", "i", "randwrite", "4k-8k", "4k/50:8k/50", "7%", "zipf:1.2", "dsync", "poisson", "50"];
+        let mut outcomes = BTreeSet::new();
+        for value in candidates.iter().copied().chain(option.words.split(' ').filter(|w| !w.is_empty())) {
+            outcomes.insert(match read(&words(&format!("{base} --{}={value}", option.name)), &World::default()) {
+                Err(_) => "refused",
+                Ok(after) if after.notes != before.notes => "noted",
+                Ok(after) if plain(&after) != plain(&before) => "done",
+                Ok(_) => "nothing",
+            });
+        }
+        let expected = match option.fate() {
+            Fate::Row | Fate::Reader(_) if option.name == "create_on_open" => "refused",
+            Fate::Row | Fate::Reader(_) => "done",
+            Fate::Output(_) => "nothing",
+            Fate::NoEffect(_) => "noted",
+            Fate::Only { .. } | Fate::Refused { .. } => "refused",
+        };
+        assert!(outcomes.contains(expected), "`{}` is not {expected}: {outcomes:?}", option.name);
+        if let Fate::Output(_) = option.fate() {
+            let kept = line(&format!(
+                "{base} --{}={}",
+                option.name,
+                option.words.split(' ').next().map_or("1", |w| if w.is_empty() { "1" } else { w })
+            ));
+            assert!(kept.jobs[1].fio.as_ref().unwrap().said(option.name).is_some(), "{}", option.name);
+        }
+    }
+}
+
+#[test]
+fn the_page_about_fio_holds_what_the_table_renders() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/from-fio.md");
+    let page = std::fs::read_to_string(&path).expect("docs/from-fio.md");
+    let rendered = render_table();
+    let begin = page.find("<!-- begin: rendered").expect("the begin of the rendered part");
+    let end = page.find("<!-- end -->").expect("its end") + "<!-- end -->".len();
+    if std::env::var_os("TRUEIO_BLESS").is_some() {
+        let whole = format!("{}{}{}", &page[..begin], rendered.trim_end(), &page[end..]);
+        std::fs::write(&path, whole).expect("docs/from-fio.md can be written");
+        return;
+    }
+    assert!(page[begin..end] == *rendered.trim_end(), "docs/from-fio.md is stale; TRUEIO_BLESS=1 rewrites it");
+}
+
+// ---- the command line --------------------------------------------------------------------------
+
+#[test]
+fn one_dash_or_two_a_value_behind_an_equals_sign_or_apart_all_mean_the_same() {
+    let one = line("--name=a --rw=randread --bs=8k --size=1g");
+    for other in ["-name=a -rw=randread -bs=8k -size=1g", "-name a -rw randread --blocksize 8k --size 1g"] {
+        let other = line(other);
+        for option in ["rw", "bs", "size"] {
+            assert_eq!(text(&other.jobs[0], option), text(&one.jobs[0], option), "{option}");
+        }
+    }
+}
+
+#[test]
+fn a_beginning_that_only_one_option_has_is_that_option() {
+    let job = &line("--name=a --size=1m --norandom --runt=5 --buffer_compress_p=30").jobs[0];
+    assert_eq!((text(job, "norandommap"), text(job, "runtime")), ("true", "5s"));
+    assert_eq!(text(job, "buffer_compress_percentage"), "30");
+    let error = wrong("--name=a --iodepth_ba=3").render();
+    assert!(error.contains("may mean `--iodepth_batch`"), "{error}");
+}
+
+#[test]
+fn a_flag_never_takes_the_next_word_and_others_always_do() {
+    let request = line("--group_reporting --name=a --time_based --runtime=5 --size=1m --thread");
+    let fio = request.jobs[0].fio.as_ref().unwrap();
+    assert!(fio.is_on("group_reporting") && fio.said("group_reporting").unwrap().is_global);
+    assert_eq!(text(&request.jobs[0], "time_based"), "true");
+    // fio would call the log `--write_lat_log`.
+    let error = wrong("--name=a --size=1m --write_bw_log --write_lat_log").render();
+    assert!(error.contains("needs a value, and `--write_lat_log` is the next option"), "{error}");
+    assert!(wrong("--name=a --direct").render().contains("`--direct` needs a value"));
+}
+
+#[test]
+fn options_before_the_first_name_hold_for_all_jobs_and_for_job_files() {
+    let request = line("--bs=8k --size=1m --name=a --name=b --bs=16k --name=global --rw=write --name=c");
+    let sizes: Vec<&str> = request.jobs.iter().map(|job| text(job, "bs")).collect();
+    assert_eq!(sizes, ["8k", "16k", "8k"]);
+    assert_eq!(text(&request.jobs[2], "rw"), "write");
+    assert_eq!(text(&request.jobs[0], "rw"), "", "what comes later does not hold for what came before");
+
+    let world = World::with(&[("a.fio", "[a]\nsize=1m\n[b]\nsize=1m\nbs=64k\n"), ("b.fio", "[c]\nsize=1m\n")]);
+    let request = read(&words("a.fio --bs=8k b.fio"), &world).unwrap();
+    let sizes: Vec<&str> = request.jobs.iter().map(|job| text(job, "bs")).collect();
+    assert_eq!(sizes, ["8k", "64k", "8k"]);
+    let waits: Vec<&str> = request.jobs.iter().map(|job| text(job, "stonewall")).collect();
+    assert_eq!(waits, ["", "", "true"], "a further job file waits for the one before");
+}
+
+#[test]
+fn settings_of_the_program_stand_anywhere() {
+    let request = line(
+        "--name=a --size=1m --output-format=json+,terse --output=x.json --eta=never --status-interval=2 --terse-version 4 \
+         --max-jobs=8 --alloc-size=1024 --eta-newline=1 --readonly",
+    );
+    let settings = &request.settings;
+    assert_eq!(settings.formats, [OutputFormat::Terse, OutputFormat::JsonPlus]);
+    assert_eq!(settings.output.as_deref(), Some("x.json"));
+    assert_eq!((settings.eta, settings.terse_version), (Eta::Never, Some(4)));
+    assert_eq!(settings.status_interval_ns, Some(2_000_000_000));
+    assert!(settings.is_readonly);
+    assert_eq!(line("--minimal --name=a --size=1m").settings.formats, [OutputFormat::Terse]);
+    assert_eq!(line("-v").action, Action::Version);
+    assert_eq!(line("--cmdhelp=bs").action, Action::CommandHelp(Some("bs".into())));
+    assert_eq!(line("--cmdhelp").action, Action::CommandHelp(None));
+    assert_eq!(line("--parse-only --name=a --size=1m").action, Action::ParseOnly);
+    for refused in ["--client=host --name=a", "--server", "--name=a --output-format=xml", "--terse-version=9 --name=a"]
+    {
+        assert!(!wrong(refused).problems.is_empty());
+    }
+}
+
+#[test]
+fn help_says_what_scripts_look_for() {
+    assert!(program_help().contains("json+"));
+    let engines = engine_help(None).unwrap();
+    assert!(engines.lines().any(|line| line.trim() == "libaio") && engines.lines().any(|line| line.trim() == "psync"));
+    assert!(engine_help(Some("io_uring")).unwrap().contains("fixedbufs"));
+    assert_eq!(engine_help(Some("nosuch")), None);
+    assert!(command_help(Some("blocksize")).unwrap().contains("4096"));
+    assert!(command_help(Some("latency_target")).unwrap().contains("refused"));
+    assert_eq!(command_help(Some("nosuch")), None);
+    assert!(command_help(None).unwrap().lines().count() > 250);
+}
+
+#[test]
+fn a_shown_command_reads_as_the_same_jobs() {
+    let asked = "--bs=8k --group_reporting --name=a --rw=randrw --size=1m --numjobs=3 --name=b --size=2m --thread";
+    let one = line(asked);
+    let shown = show_command(&one.jobs);
+    let other = line(shown.strip_prefix("fio ").unwrap());
+    let options = |request: &FioRequest| -> Vec<(String, Vec<(String, String)>)> {
+        let of = |job: &JobSpec| {
+            let options = job.options.iter().map(|(name, value)| (name.clone(), value.text.clone())).collect();
+            (job.name.clone(), options)
+        };
+        request.jobs.iter().map(of).collect()
+    };
+    assert_eq!(options(&one), options(&other), "{shown}");
+}
+
+// ---- job files ---------------------------------------------------------------------------------
+
+#[test]
+fn sections_globals_comments_includes_and_variables_are_fios() {
+    let mut world = World::with(&[
+        (
+            "dir/job.fio",
+            "; a comment\n[global]\nsize=1m ; to the end of the line\ninclude common.inc\n\n[a]\nbs=${BS}\n\
+          [global_too]\nrw=write\n[b]\nnumjobs=$ncpus*2\n[b]\nname=c\nthinktime=3*$ncpus\nstonewall\ndirect = 1\n",
+        ),
+        ("dir/common.inc", "iodepth=8\ninclude deeper.inc\n"),
+        ("dir/deeper.inc", "ioengine=libaio\n"),
+    ]);
+    world.variables.insert("BS".into(), "64k".into());
+    let text_of = world.files["dir/job.fio"].clone();
+    let request = read_job_file("dir/job.fio", &text_of, &world).unwrap_or_else(|e| panic!("{}", e.render()));
+    let names: Vec<&str> = request.jobs.iter().map(|job| job.fio.as_ref().unwrap().name.as_str()).collect();
+    assert_eq!(names.len(), 10);
+    assert_eq!((names[0], names[1], names[8], names[9]), ("a", "b", "b", "c"));
+    let a = &request.jobs[0];
+    assert_eq!((text(a, "bs"), text(a, "iodepth"), text(a, "ioengine")), ("64k", "8", "libaio"));
+    assert_eq!(text(a, "rw"), "", "a later section for all does not reach back");
+    assert_eq!(text(&request.jobs[1], "rw"), "write");
+    let c = &request.jobs[9];
+    assert_eq!((text(c, "thinktime"), text(c, "stonewall"), text(c, "direct")), ("12us", "true", "require"));
+    assert_eq!(a.options["ioengine"].origin, Origin::File { path: "dir/deeper.inc".into(), line: 1 });
+    assert_eq!(a.fio.as_ref().unwrap().said("bs").unwrap().text, "64k");
+}
+
+#[test]
+fn mistakes_in_a_file_say_line_column_and_what_was_meant() {
+    assert_eq!(
+        wrong_file("[a]\nsize=1m\nbfs=4k\n[b\n"),
+        "\
+error: `bfs` is not an option
+ --> job.fio:3:1
+  |
+3 | bfs=4k
+  | ^^^ did you mean `bs`?
+
+error: a section's name has no closing bracket
+ --> job.fio:4:1
+  |
+4 | [b
+  | ^^ write `[name]`
+"
+    );
+    let error = wrong_file("[a]\nsize = 1m\n  iodepth = 4kfoo\n");
+    assert!(error.contains("--> job.fio:3:15\n"), "{error}");
+    assert!(error.contains("  |               ^^^"), "{error}");
+    assert!(wrong_file("bs=4k\n").contains("stands before any section"));
+    assert!(wrong_file("[a]\nbs\n").contains("`bs` has no value"));
+    assert!(wrong_file("[a]\nbs=4k\u{1b}[31m\n").contains("a control character"));
+    let mut world = World::default();
+    world.variables.insert("X".into(), "1m\nfilename=/etc/passwd".into());
+    let error = read_job_file("job.fio", "[a]\nsize=${X}\n", &world).unwrap_err().render();
+    assert!(error.contains("a variable brings a control character"), "{error}");
+    assert!(wrong_file("[a] x\n").contains("follows a section's name"));
+    assert!(wrong_file("# nothing\n").contains("defines no job"));
+    assert!(wrong_file("[a]\nsize=${X\n").contains("no closing brace"));
+}
+
+#[test]
+fn a_file_that_includes_itself_ends() {
+    let world = World::with(&[("a.fio", "[a]\nsize=1m\ninclude a.inc\n"), ("a.inc", "include a.inc\ninclude a.inc\n")]);
+    let error = read(&words("a.fio"), &world).unwrap_err().render();
+    assert!(error.contains("does a file include itself?"), "{error}");
+}
+
+// ---- meaning -----------------------------------------------------------------------------------
+
+#[test]
+fn what_fio_does_by_default_is_written_into_the_job_and_says_so() {
+    let job = &line("--name=a --size=1m").jobs[0];
+    for (option, value) in [("direct", "off"), ("unlink", "false"), ("ioengine", "psync"), ("filename", "a.0.0")] {
+        assert_eq!(text(job, option), value);
+        assert_eq!(job.options[option].origin, Origin::Preset { name: "fio".into() }, "{option}");
+    }
+}
+
+#[test]
+fn each_clone_is_a_job_with_files_and_a_seed_of_its_own() {
+    let request = line("--name=a --size=1m --numjobs=3 --nrfiles=2 --directory=x:y --randseed=7 --offset_increment=1m");
+    let files: Vec<&str> = request.jobs.iter().map(|job| text(job, "filename")).collect();
+    assert_eq!(files, ["a.0.0:a.0.1", "a.1.0:a.1.1", "a.2.0:a.2.1"]);
+    let directories: Vec<&str> = request.jobs.iter().map(|job| text(job, "directory")).collect();
+    assert_eq!(directories, ["x", "y", "x"]);
+    let seeds: BTreeSet<&str> = request.jobs.iter().map(|job| text(job, "randseed")).collect();
+    assert!(seeds.len() == 3 && seeds.contains("7"));
+    let offsets: Vec<&str> = request.jobs.iter().map(|job| text(job, "offset")).collect();
+    assert_eq!(offsets, ["", "1m", "2m"]);
+    let names: Vec<&str> = request.jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["a.0", "a.1", "a.2"]);
+    let numbers: Vec<u32> = request.jobs.iter().map(|job| job.fio.as_ref().unwrap().number).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+
+    let shared = line("--name=a --size=1m --numjobs=2 --filename=/dev/sdx");
+    assert!(shared.jobs.iter().all(|job| text(job, "filename") == "/dev/sdx"));
+    let named = line("--name=a --size=1m --filename_format=f.$FILENUM.$jobname --nrfiles=2");
+    assert_eq!(text(&named.jobs[0], "filename"), "f.0.a:f.1.a");
+}
+
+#[test]
+fn groups_begin_at_a_stonewall_and_at_a_new_group_if_a_job_came_before() {
+    let request =
+        line("--size=1m --name=a --stonewall --name=b --new_group --name=c --stonewall --name=d --wait_for=c --name=e");
+    let of = |job: &JobSpec| (job.fio.as_ref().unwrap().group, text(job, "stonewall") == "true");
+    let groups: Vec<(u32, bool)> = request.jobs.iter().map(of).collect();
+    assert_eq!(groups, [(0, false), (1, false), (2, true), (2, true), (2, false)]);
+    assert!(wrong("--size=1m --name=a --name=b --wait_for=z").render().contains("names no job before this one"));
+}
+
+#[test]
+fn a_depth_on_an_engine_that_blocks_becomes_one_and_says_so() {
+    let request = line("--name=a --size=1m --iodepth=32");
+    assert_eq!(text(&request.jobs[0], "iodepth"), "1");
+    assert!(request.notes[0].contains("`iodepth=32` becomes 1"), "{:?}", request.notes);
+    let request = line("--name=a --size=1m --iodepth=32 --ioengine=libaio --iodepth_batch=0");
+    assert_eq!((text(&request.jobs[0], "iodepth"), text(&request.jobs[0], "iodepth_batch")), ("32", "32"));
+    assert!(wrong("--name=a --size=1m --iodepth=32 --warnings-fatal").render().contains("becomes 1"));
+}
+
+#[test]
+fn rates_of_reads_and_writes_become_one_rate_and_a_mix() {
+    let of = |asked: &str| {
+        let job = line(&format!("--name=a --size=1m {asked}")).jobs.remove(0);
+        (text(&job, "rate").to_owned(), text(&job, "rate_iops").to_owned(), text(&job, "rwmixread").to_owned())
+    };
+    let expect = |rate: &str, iops: &str, mix: &str| (rate.to_owned(), iops.to_owned(), mix.to_owned());
+    assert_eq!(of("--rate=1m"), expect("1m", "", ""));
+    assert_eq!(of("--rw=write --rate=1m,2m"), expect("2m", "", ""));
+    assert_eq!(of("--rw=randrw --rate_iops=300,100"), expect("", "400", "75"));
+    assert_eq!(of("--rw=randrw --rwmixread=70 --rate_iops=100"), expect("", "200", "50"));
+    assert!(wrong("--name=a --size=1m --rw=rw --rate=1m,").render().contains("one mix cannot keep"));
+}
+
+#[test]
+fn direct_and_buffered_must_agree() {
+    assert_eq!(text(&line("--name=a --size=1m --buffered=0").jobs[0], "direct"), "require");
+    assert_eq!(text(&line("--direct=1 --name=a --size=1m --buffered=1").jobs[0], "direct"), "off");
+    let error = wrong_file("[a]\nsize=1m\ndirect=1\nbuffered=1\n");
+    assert!(error.contains("`buffered=1` (job.fio:4) and `direct=1` (job.fio:3) contradict each other"), "{error}");
+}
+
+#[test]
+fn commands_in_a_job_are_refused_unless_the_command_line_allows_them() {
+    let error = wrong_file("[a]\nsize=1m\nexec_prerun=rm -rf /\n");
+    assert!(error.contains("--allow-exec"), "{error}");
+    let request = line("--allow-exec --name=a --size=1m --exec_prerun=true");
+    assert!(request.settings.allows_exec);
+}
+
+#[test]
+fn a_job_file_permits_no_destruction_starts_no_program_and_asks_no_network() {
+    for option in
+        ["overwrite_signature=ext4", "overwrite_existing=/dev/sdx", "command=rm", "source=http://x/y", "strace=1"]
+    {
+        let error = wrong_file(&format!("[a]\nsize=1m\n{option}\n"));
+        assert!(error.contains("job.fio:3:1"), "{error}");
+    }
+    assert_eq!(text(&line("--name=a --size=1m --overwrite_signature=ext4").jobs[0], "overwrite_signature"), "ext4");
+    assert!(wrong("--name=a --size=1m --source=http://x/y").render().contains("no option of fio's language"));
+}
+
+#[test]
+fn what_is_not_done_is_refused_by_name_with_the_nearest_thing_that_works() {
+    for (asked, sentence) in [
+        ("--latency_target=5ms", "instead: several jobs"),
+        ("--zonemode=zbd", "zoned devices by their rules"),
+        ("--allow_mounted_write=1", "unmount it"),
+        ("--fallocate=keep", "`fallocate=native`"),
+        ("--ioengine=rados", "storage across a network"),
+        ("--read_iolog=x", "describe the pattern"),
+        ("--bssplit=4k/80:8k/80", "sum to 160"),
+    ] {
+        let error = wrong(&format!("--name=a --size=1m {asked}")).render();
+        assert!(error.contains(sentence), "{asked}: {error}");
+    }
+}
+
+#[test]
+fn what_has_no_effect_is_noted_and_what_asks_for_nothing_is_not() {
+    let request = line("--name=a --size=1m --thread --random_generator=lfsr --verify=0 --zonemode=none --pre_read=0");
+    assert_eq!(request.notes.len(), 2, "{:?}", request.notes);
+    assert!(request.notes[0].starts_with("`thread` has no effect"));
+}
+
+#[test]
+fn units_of_fio_are_kept_and_its_traps_are_not() {
+    let of = |asked: &str, option: &str| text(&line(&format!("--name=a --size=1g {asked}")).jobs[0], option).to_owned();
+    assert_eq!(of("--runtime=1min", "runtime"), "60s");
+    assert_eq!(of("--runtime=1sec", "runtime"), "1s");
+    assert_eq!(of("--io_size=1.5m", "io_size"), "1536k");
+    assert_eq!(of("--io_size=1mib", "io_size"), "1000000");
+    assert_eq!(of("--kb_base=1000 --io_size=4k", "io_size"), "4000");
+    assert_eq!(of("--io_size=4k --kb_base=1000", "io_size"), "4000");
+    assert_eq!(of("--thinktime=50", "thinktime"), "50us");
+    assert_eq!(of("--startdelay=2-2", "startdelay"), "2s");
+    assert_eq!(of("--cpumask=5", "cpus_allowed"), "0,2");
+    assert_eq!(of("--bs=4096B", "bs"), "4k");
+}
+
+// ---- engines without data ------------------------------------------------------------------------
+
+#[test]
+fn an_engine_on_names_gets_its_count_and_no_file_names_and_cpuio_its_load() {
+    let job = &line("--name=n --ioengine=filecreate --nrfiles=500 --filesize=4k --rw=write").jobs[0];
+    assert_eq!((text(job, "nrfiles"), text(job, "filename")), ("500", ""));
+    let job = &line("--name=b --ioengine=cpuio --cpuload=30 --cpuchunks=1000 --runtime=1").jobs[0];
+    assert_eq!((text(job, "cpuload"), text(job, "cpuchunks")), ("30", "1ms"));
+}
+
+#[test]
+fn what_stands_behind_rw_becomes_steps() {
+    let job = |text: &str| line(&format!("--name=j --size=1m {text}")).jobs[0].clone();
+    assert_eq!(text(&job("--rw=randread:8"), "random_every"), "8");
+    let skips = job("--rw=write:4k");
+    assert_eq!((text(&skips, "rw"), text(&skips, "sequential_skip")), ("write", "4096"));
+    assert_eq!(text(&job("--rw=read:-8k"), "sequential_skip"), "-8192");
+    assert_eq!(text(&job("--rw=randtrimwrite"), "rw"), "randtrimwrite");
+    assert_eq!(text(&job("--ba=512"), "blockalign"), "512");
+    assert!(wrong("--name=j --size=1m --rw=write:x").render().contains("is not a number"));
+}

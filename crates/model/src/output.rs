@@ -1,0 +1,150 @@
+//! What a job says about its own reporting, in fio's words: how its workers are put together, which
+//! latencies get percentiles, which logs are written.
+//!
+//! None of it changes the I/O or what is counted, but that results of each worker are kept apart when
+//! they are wanted, and that logs are written while the job runs.
+
+use serde::{Deserialize, Serialize};
+
+/// The percentiles that fio reports when nobody asks for others.
+pub const PERCENTILES_DEFAULT: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+/// The span over which fio averages bandwidth and IOPS for their minimum, maximum and deviation.
+pub const AVERAGE_NS_DEFAULT: u64 = 500_000_000;
+
+/// How a job wants to be reported.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OutputPlan {
+    /// What is one result.
+    pub grouping: Grouping,
+    /// A reporting group begins with this job, even without a stonewall.
+    pub new_group: bool,
+    /// Percentiles of the completion latency.
+    pub clat_percentiles: bool,
+    /// Percentiles of the total latency.
+    pub lat_percentiles: bool,
+    /// Percentiles of the submission latency.
+    pub slat_percentiles: bool,
+    /// Which percentiles, smallest first, in percent.
+    pub percentiles: Vec<f64>,
+    /// The completion latency is not reported.
+    pub hides_clat: bool,
+    /// The total latency is not reported.
+    pub hides_lat: bool,
+    /// The submission latency is not reported.
+    pub hides_slat: bool,
+    /// Bandwidth and IOPS over time are not reported.
+    pub hides_bw: bool,
+    /// Reads, writes and trims as one.
+    pub unified: Unified,
+    /// Span over which bandwidth is averaged, in nanoseconds.
+    pub bw_average_ns: u64,
+    /// Span over which IOPS are averaged, in nanoseconds.
+    pub iops_average_ns: u64,
+    /// Logs written while the job runs.
+    #[serde(skip_serializing_if = "LogPlan::is_empty")]
+    pub logs: LogPlan,
+}
+
+impl Default for OutputPlan {
+    fn default() -> Self {
+        Self {
+            grouping: Grouping::Job,
+            new_group: false,
+            clat_percentiles: true,
+            lat_percentiles: false,
+            slat_percentiles: false,
+            percentiles: PERCENTILES_DEFAULT.to_vec(),
+            hides_clat: false,
+            hides_lat: false,
+            hides_slat: false,
+            hides_bw: false,
+            unified: Unified::No,
+            bw_average_ns: AVERAGE_NS_DEFAULT,
+            iops_average_ns: AVERAGE_NS_DEFAULT,
+            logs: LogPlan::default(),
+        }
+    }
+}
+
+impl OutputPlan {
+    /// True if nothing was asked for: such a plan is left out of records.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What is reported as one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grouping {
+    /// A job with all its workers.
+    #[default]
+    Job,
+    /// Each worker: its results are kept beside those of its job.
+    Worker,
+    /// All jobs of a reporting group.
+    Group,
+}
+
+/// Whether reads, writes and trims are reported as one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unified {
+    /// Each by itself.
+    #[default]
+    No,
+    /// Only all of them together.
+    Mixed,
+    /// Each by itself, and all together.
+    Both,
+}
+
+/// Logs of a job, in fio's columns. A prefix without a value: no such log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LogPlan {
+    /// Prefix of the bandwidth log: `PREFIX_bw.N.log`.
+    pub bw: Option<String>,
+    /// Prefix of the log of IOPS: `PREFIX_iops.N.log`.
+    pub iops: Option<String>,
+    /// Prefix of the logs of latency: `PREFIX_slat.N.log`, `PREFIX_clat.N.log`, `PREFIX_lat.N.log`.
+    pub lat: Option<String>,
+    /// Prefix of the log of histograms: `PREFIX_clat_hist.N.log`.
+    pub hist: Option<String>,
+    /// Rows are averages over so many nanoseconds; 0: a row an I/O.
+    pub average_ns: u64,
+    /// A row of histograms every so many nanoseconds.
+    pub hist_ns: u64,
+    /// How often neighbouring buckets of a histogram are joined, 0 to 6.
+    pub hist_coarseness: u8,
+    /// The offset of each I/O is a column.
+    pub has_offset: bool,
+    /// What of a span is written.
+    pub window: LogWindow,
+    /// Times are of the day, in milliseconds since 1970, not since the job began.
+    pub has_unix_time: bool,
+    /// All workers of a job write to the same files; otherwise each has files of its own.
+    pub is_shared: bool,
+}
+
+impl LogPlan {
+    /// True if no log is written.
+    pub fn is_empty(&self) -> bool {
+        self.bw.is_none() && self.iops.is_none() && self.lat.is_none() && self.hist.is_none()
+    }
+}
+
+/// What an averaged log says of each span.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogWindow {
+    /// The mean.
+    #[default]
+    Mean,
+    /// The largest value.
+    Max,
+    /// The mean, and the largest value in a column behind it.
+    Both,
+}

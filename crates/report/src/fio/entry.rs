@@ -1,0 +1,578 @@
+//! What fio's documents say, worked out of a record once for all formats: which jobs stand together, and
+//! their figures.
+
+use super::FioOutput;
+use super::buckets::middles;
+use std::collections::BTreeMap;
+use trueio_model::{
+    DeviceCounters, Grouping, Histogram, JobPlan, JobRecord, JobSpec, OpKind, OpRecord, Outcome, PhaseRecord,
+    QueueCounts, RunRecord, SeriesRow, ThreadUsage, Unified,
+};
+
+/// fio's error number of a verification that failed.
+const EILSEQ: i32 = 84;
+/// Of a job that never ran.
+const ECANCELED: i32 = 125;
+/// Of a failure without a number.
+const EIO: i32 = 5;
+
+/// Everything that a document says.
+pub(super) struct Document<'a> {
+    pub(super) record: &'a RunRecord,
+    pub(super) options: &'a FioOutput,
+    pub(super) entries: Vec<Entry<'a>>,
+    pub(super) disks: Vec<Disk>,
+    /// When the run ended: milliseconds since 1970.
+    pub(super) ended_unix_ms: u64,
+    /// How long the whole run took, in seconds, at least 1.
+    pub(super) elapsed_s: u64,
+}
+
+/// A job, a worker of one, or a group of jobs.
+pub(super) struct Entry<'a> {
+    pub(super) name: &'a str,
+    pub(super) group: u32,
+    pub(super) plan: &'a JobPlan,
+    /// The position of the first job in the plan.
+    pub(super) first: usize,
+    /// The position of the last one.
+    pub(super) last: usize,
+    /// How many workers.
+    pub(super) workers: u32,
+    /// When its measured part began: milliseconds since 1970.
+    pub(super) began_unix_ms: u64,
+    pub(super) error: i32,
+    /// Failed I/Os, and the number of the first one's error.
+    pub(super) failure_count: u64,
+    pub(super) first_error: i32,
+    /// Read, write, trim.
+    pub(super) ops: [Figures; 3],
+    /// All three as one, if that was asked for.
+    pub(super) mixed: Option<Figures>,
+    pub(super) sync: Figures,
+    pub(super) threads: ThreadUsage,
+    /// Shares in percent.
+    pub(super) depth: [f64; 7],
+    pub(super) submit: [f64; 7],
+    pub(super) complete: [f64; 7],
+    /// Completion latencies of all I/Os, sync calls excluded: shares in percent, by fio's limits.
+    pub(super) latency: [f64; LATENCY_CLASSES],
+    /// The phases whose figures are here.
+    pub(super) phase: Option<&'a PhaseRecord>,
+}
+
+/// fio's limits of the distribution of latencies: 10 in nanoseconds, 10 in microseconds, 12 in
+/// milliseconds.
+pub(super) const LATENCY_CLASSES: usize = 32;
+pub(super) const LATENCY_LIMITS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+
+/// One direction.
+#[derive(Default)]
+pub(super) struct Figures {
+    pub(super) io_count: u64,
+    pub(super) byte_count: u64,
+    pub(super) short_count: u64,
+    /// The longest worker's time, in nanoseconds; 0 without I/O.
+    pub(super) elapsed_ns: u64,
+    pub(super) slat: Histogram,
+    pub(super) clat: Histogram,
+    pub(super) lat: Histogram,
+    /// KiB a second over time.
+    pub(super) bw: Samples,
+    /// I/Os a second over time.
+    pub(super) iops: Samples,
+    /// Bytes a second of the whole group.
+    pub(super) group_bytes_per_s: f64,
+}
+
+impl Figures {
+    pub(super) fn bytes_per_s(&self) -> f64 {
+        rate(self.byte_count, self.elapsed_ns)
+    }
+
+    pub(super) fn ios_per_s(&self) -> f64 {
+        rate(self.io_count, self.elapsed_ns)
+    }
+
+    /// Milliseconds; at least 1 if anything was done.
+    pub(super) fn runtime_ms(&self) -> u64 {
+        (self.elapsed_ns.saturating_add(500_000) / 1_000_000).max(u64::from(self.elapsed_ns > 0))
+    }
+
+    /// Its part of the group's bandwidth over time, in percent.
+    pub(super) fn share_percent(&self) -> f64 {
+        let group = self.group_bytes_per_s / 1024.0;
+        if group > 0.0 { (self.bw.mean * 100.0 / group).min(100.0) } else { 0.0 }
+    }
+
+    fn add(&mut self, other: &Figures) {
+        self.io_count = self.io_count.saturating_add(other.io_count);
+        self.byte_count = self.byte_count.saturating_add(other.byte_count);
+        self.short_count = self.short_count.saturating_add(other.short_count);
+        self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+        self.slat.merge(&other.slat);
+        self.clat.merge(&other.clat);
+        self.lat.merge(&other.lat);
+    }
+}
+
+/// A sum that no record, wherever it comes from, makes overflow.
+fn total(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
+fn rate(count: u64, elapsed_ns: u64) -> f64 {
+    if elapsed_ns > 0 { count as f64 * 1e9 / elapsed_ns as f64 } else { 0.0 }
+}
+
+/// A figure over time: one value for each whole span.
+#[derive(Default)]
+pub(super) struct Samples {
+    pub(super) min: f64,
+    pub(super) max: f64,
+    pub(super) mean: f64,
+    pub(super) dev: f64,
+    pub(super) count: u64,
+}
+
+impl Samples {
+    fn of(values: &[f64]) -> Self {
+        if values.is_empty() {
+            return Self::default();
+        }
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
+        Self {
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(0.0, f64::max),
+            mean,
+            dev: if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 },
+            count: values.len() as u64,
+        }
+    }
+}
+
+/// A disk over all phases.
+pub(super) struct Disk {
+    pub(super) name: String,
+    pub(super) counters: DeviceCounters,
+    pub(super) util_percent: f64,
+}
+
+/// A job of the plan beside what it did; nothing if it never ran.
+struct Unit<'a> {
+    plan: &'a JobPlan,
+    index: usize,
+    phase: Option<&'a PhaseRecord>,
+    job: Option<&'a JobRecord>,
+    /// How many workers `job` is of.
+    workers: u32,
+    group: u32,
+    /// What fio calls the job.
+    name: &'a str,
+    /// Reported with its neighbours of the group.
+    is_grouped: bool,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn of(record: &'a RunRecord, options: &'a FioOutput) -> Self {
+        let started_ms = match record.started_unix_ms {
+            0 => record.started_unix_s.saturating_mul(1000),
+            ms => ms,
+        };
+        let ended_ns = record.phases.iter().map(|p| p.begin_ns.saturating_add(p.elapsed_ns)).max().unwrap_or(0);
+        let mut entries: Vec<Entry<'a>> =
+            entries_of(units_of(record)).iter().map(|units| entry(units, started_ms, options.is_interim)).collect();
+        let mut groups: BTreeMap<(u32, usize), (u64, u64)> = BTreeMap::new();
+        for entry in &entries {
+            for (op, figures) in entry.directions() {
+                let of = groups.entry((entry.group, op)).or_default();
+                of.0 = of.0.saturating_add(figures.byte_count);
+                of.1 = of.1.max(figures.elapsed_ns);
+            }
+        }
+        for entry in &mut entries {
+            let group = entry.group;
+            for (op, figures) in entry.directions_mut() {
+                let (bytes, elapsed_ns) = groups[&(group, op)];
+                figures.group_bytes_per_s = rate(bytes, elapsed_ns);
+            }
+        }
+        Self {
+            record,
+            options,
+            entries,
+            disks: disks(record),
+            ended_unix_ms: started_ms.saturating_add(ended_ns / 1_000_000),
+            elapsed_s: ended_ns.div_ceil(1_000_000_000).max(1),
+        }
+    }
+
+    /// The job's own options as they were typed, or what its specification says.
+    pub(super) fn options_of(&self, index: usize) -> Vec<(&'a str, &'a str)> {
+        let Some(spec) = spec_of(self.record, index) else { return Vec::new() };
+        match &spec.fio {
+            Some(fio) => {
+                let name = fio.is_from_command_line && !fio.given.iter().any(|word| word.name == "name");
+                let own = fio.given.iter().filter(|word| !word.is_global);
+                let own = own.map(|word| (word.name.as_str(), word.text.as_str()));
+                name.then_some(("name", fio.name.as_str())).into_iter().chain(own).collect()
+            }
+            None => spec.options.iter().map(|(name, value)| (name.as_str(), value.text.as_str())).collect(),
+        }
+    }
+
+    /// The global options that the last job saw.
+    pub(super) fn global_options(&self) -> Vec<(&'a str, &'a str)> {
+        let last = self.record.spec.iter().filter_map(|spec| spec.fio.as_ref()).next_back();
+        let words = last.into_iter().flat_map(|fio| &fio.given).filter(|word| word.is_global);
+        words.map(|word| (word.name.as_str(), word.text.as_str())).collect()
+    }
+
+    /// Whether the disks are shown: not if a job said `disk_util=0`.
+    pub(super) fn shows_disks(&self) -> bool {
+        let mut jobs = self.record.spec.iter().filter_map(|spec| spec.fio.as_ref());
+        !jobs.any(|fio| fio.said("disk_util").is_some_and(|word| word.text == "0"))
+    }
+
+    /// A number that all jobs share, by fio's name of it.
+    pub(super) fn number_of(&self, name: &str) -> Option<u64> {
+        let mut jobs = self.record.spec.iter().filter_map(|spec| spec.fio.as_ref());
+        jobs.find_map(|fio| fio.said(name)?.text.parse().ok())
+    }
+
+    /// The job's description.
+    pub(super) fn description(&self, index: usize) -> Option<&'a str> {
+        let fio = spec_of(self.record, index)?.fio.as_ref()?;
+        fio.said("description").map(|word| word.text.as_str())
+    }
+}
+
+/// What was asked of a job of the plan.
+fn spec_of(record: &RunRecord, index: usize) -> Option<&JobSpec> {
+    let name = &record.plan.jobs.get(index)?.name;
+    record.spec.iter().find(|spec| spec.name == *name)
+}
+
+impl Entry<'_> {
+    /// Read, write, trim and all of them as one, numbered.
+    fn directions(&self) -> impl Iterator<Item = (usize, &Figures)> {
+        self.ops.iter().chain(&self.mixed).enumerate()
+    }
+
+    fn directions_mut(&mut self) -> impl Iterator<Item = (usize, &mut Figures)> {
+        self.ops.iter_mut().chain(&mut self.mixed).enumerate()
+    }
+
+    /// Which histograms have percentiles: slat, clat, lat. Under a rate the latency that counts from the
+    /// moment an I/O was due always has them.
+    pub(super) fn percentiles(&self) -> [bool; 3] {
+        let output = &self.plan.output;
+        [output.slat_percentiles, output.clat_percentiles, output.lat_percentiles || self.plan.pace.is_some()]
+    }
+
+    /// What is reported of each direction.
+    pub(super) fn reported(&self) -> Vec<(&'static str, &Figures)> {
+        let each = ["read", "write", "trim"].into_iter().zip(&self.ops);
+        match (self.plan.output.unified, &self.mixed) {
+            (Unified::Mixed, Some(mixed)) => vec![("mixed", mixed)],
+            (_, Some(mixed)) => each.chain([("mixed", mixed)]).collect(),
+            (_, None) => each.collect(),
+        }
+    }
+}
+
+/// The plan's jobs with their records (not those with `stats=0`), those that are to be told apart by worker already apart.
+fn units_of(record: &RunRecord) -> Vec<Unit<'_>> {
+    let mut phases: Vec<u32> = record.plan.jobs.iter().map(|job| job.phase).collect();
+    phases.sort_unstable();
+    phases.dedup();
+    let mut units = Vec::new();
+    let (mut group, mut before) = (0, None);
+    for (index, plan) in record.plan.jobs.iter().enumerate() {
+        if before.is_some_and(|phase| phase != plan.phase) || (before.is_some() && plan.output.new_group) {
+            group += 1;
+        }
+        before = Some(plan.phase);
+        let position = phases.binary_search(&plan.phase).unwrap_or(usize::MAX);
+        let phase = record.phases.get(position);
+        let within = record.plan.jobs[..index].iter().filter(|job| job.phase == plan.phase).count();
+        let job = phase.and_then(|phase| phase.jobs.get(within));
+        let fio = spec_of(record, index).and_then(|spec| spec.fio.as_ref());
+        let (name, group) = fio.map_or((plan.name.as_str(), group), |fio| (fio.name.as_str(), fio.group));
+        let is_grouped = plan.output.grouping == Grouping::Group || fio.is_some_and(|fio| fio.is_on("group_reporting"));
+        if fio.is_some_and(|fio| fio.said("stats").is_some_and(|word| word.text == "0")) {
+            continue;
+        }
+        let unit = |job, workers| Unit { plan, index, phase, job, workers, group, name, is_grouped };
+        match job {
+            Some(job) if !job.workers.is_empty() => units.extend(job.workers.iter().map(|job| unit(Some(job), 1))),
+            job => units.push(unit(job, plan.workers)),
+        }
+    }
+    units
+}
+
+/// Which of them are one entry: neighbours of one group that both ask to be reported together.
+fn entries_of(units: Vec<Unit<'_>>) -> Vec<Vec<Unit<'_>>> {
+    let mut entries: Vec<Vec<Unit<'_>>> = Vec::new();
+    for unit in units {
+        match entries.last_mut() {
+            Some(last) if last[0].group == unit.group && last[0].is_grouped && unit.is_grouped => {
+                last.push(unit);
+            }
+            _ => entries.push(vec![unit]),
+        }
+    }
+    entries
+}
+
+fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a> {
+    let (first, last) = (&units[0], &units[units.len() - 1]);
+    let output = &first.plan.output;
+    let mut entry = Entry {
+        name: first.name,
+        group: first.group,
+        plan: first.plan,
+        first: first.index,
+        last: last.index,
+        workers: units.iter().map(|unit| unit.workers).sum(),
+        began_unix_ms: started_ms.saturating_add(first.phase.map_or(0, |phase| phase.begin_ns / 1_000_000)),
+        error: 0,
+        failure_count: 0,
+        first_error: 0,
+        ops: Default::default(),
+        mixed: None,
+        sync: Figures::default(),
+        threads: ThreadUsage::default(),
+        depth: [0.0; 7],
+        submit: [0.0; 7],
+        complete: [0.0; 7],
+        latency: [0.0; LATENCY_CLASSES],
+        phase: first.phase,
+    };
+    let mut queue = QueueCounts::default();
+    for unit in units {
+        let error = error_of(unit);
+        // Of a run that goes on, a job that is not there has not begun.
+        if entry.error == 0 && !(is_interim && unit.job.is_none()) {
+            entry.error = error;
+        }
+        let Some(job) = unit.job else { continue };
+        let failures = total(job.failures.iter().map(|failure| failure.count));
+        if entry.first_error == 0 {
+            entry.first_error = job.failures.first().map_or(0, |failure| or_eio(failure.errno));
+        }
+        entry.failure_count = entry.failure_count.saturating_add(failures);
+        for op in &job.ops {
+            let is_paced = unit.plan.pace.is_some();
+            let figures = match op.op {
+                OpKind::Read => &mut entry.ops[0],
+                OpKind::Write => &mut entry.ops[1],
+                OpKind::Trim => &mut entry.ops[2],
+                OpKind::Sync => &mut entry.sync,
+            };
+            add_op(figures, op, job.elapsed_ns, is_paced, unit.plan);
+        }
+        entry.threads.add(&threads_of(job, unit));
+        queue.add(&queue_of(job, unit.plan));
+    }
+    if output.unified != Unified::No {
+        let mut mixed = Figures::default();
+        entry.ops.iter().for_each(|figures| mixed.add(figures));
+        entry.mixed = Some(mixed);
+    }
+    if !output.hides_bw {
+        let records: Vec<&JobRecord> = units.iter().filter_map(|unit| unit.job).collect();
+        for (op, figures) in entry.directions_mut().filter(|(_, figures)| figures.io_count > 0) {
+            let samples = |span_ns, of: fn(&SeriesRow, usize) -> u64| windows(&records, span_ns, |row| of(row, op));
+            let bytes = samples(output.bw_average_ns, bytes_of_row);
+            figures.bw = Samples::of(&bytes.iter().map(|bytes| bytes / 1024.0).collect::<Vec<_>>());
+            figures.iops = Samples::of(&samples(output.iops_average_ns, count_of_row));
+        }
+    }
+    entry.depth = shares(&queue.depth, total(queue.depth.iter().copied()), 0.1);
+    entry.submit = shares(&queue.submit, total(queue.submit.iter().copied()), 0.1);
+    entry.complete = shares(&queue.complete, total(queue.complete.iter().copied()), 0.1);
+    if !output.hides_clat {
+        entry.latency = latency_shares(&entry.ops);
+    }
+    entry
+}
+
+fn or_eio(errno: i32) -> i32 {
+    if errno == 0 { EIO } else { errno }
+}
+
+/// The error number that a job ended with.
+fn error_of(unit: &Unit<'_>) -> i32 {
+    let Some(job) = unit.job else { return ECANCELED };
+    if job.verify_failure_count > 0 {
+        return EILSEQ;
+    }
+    if let Some(failure) = job.failures.first() {
+        // Errors that the job was told to go on after are counted apart.
+        return if unit.plan.continue_on_error { 0 } else { or_eio(failure.errno) };
+    }
+    match unit.phase.map(|phase| &phase.outcome) {
+        Some(Outcome::Failed { reason }) if reason.starts_with(&format!("job `{}`:", unit.plan.name)) => {
+            let number = reason.rsplit_once("(os error ").and_then(|(_, rest)| rest.split_once(')'));
+            number.and_then(|(number, _)| number.parse().ok()).map_or(EIO, or_eio)
+        }
+        _ => 0,
+    }
+}
+
+fn add_op(figures: &mut Figures, op: &OpRecord, elapsed_ns: u64, is_paced: bool, plan: &JobPlan) {
+    figures.io_count = figures.io_count.saturating_add(op.io_count);
+    figures.byte_count = figures.byte_count.saturating_add(op.byte_count);
+    figures.short_count = figures.short_count.saturating_add(op.short_count);
+    if op.io_count > 0 {
+        figures.elapsed_ns = figures.elapsed_ns.max(elapsed_ns);
+    }
+    let total =
+        if is_paced && !op.latency.from_intended.is_empty() { &op.latency.from_intended } else { &op.latency.total };
+    let output = &plan.output;
+    if !output.hides_slat {
+        figures.slat.merge(&op.latency.submission);
+    }
+    if !output.hides_clat {
+        figures.clat.merge(&op.latency.completion);
+    }
+    // A sync call has one latency, and it is always told.
+    if !output.hides_lat || op.op == OpKind::Sync {
+        figures.lat.merge(total);
+    }
+}
+
+/// What the threads used; records of earlier versions know the CPU time of the phase only.
+fn threads_of(job: &JobRecord, unit: &Unit<'_>) -> ThreadUsage {
+    let mut threads = job.threads;
+    if threads.elapsed_ns == 0 {
+        threads.elapsed_ns = job.elapsed_ns.saturating_mul(u64::from(unit.workers));
+        if let Some(phase) = unit.phase.filter(|phase| phase.jobs.len() == 1) {
+            threads.user_ns = phase.worker_cpu.user_ns;
+            threads.system_ns = phase.worker_cpu.system_ns;
+        }
+    }
+    threads
+}
+
+/// A worker that blocks has one I/O in flight, handed over and taken back alone.
+fn queue_of(job: &JobRecord, plan: &JobPlan) -> QueueCounts {
+    if let Some(queue) = job.queue {
+        return queue;
+    }
+    let count = total(job.ops.iter().filter(|op| op.op != OpKind::Sync).map(|op| op.io_count));
+    let mut queue = QueueCounts::default();
+    if plan.queue.depth == 1 {
+        queue.depth[0] = count;
+        queue.submit[1] = count;
+        queue.complete[1] = count;
+    }
+    queue
+}
+
+fn bytes_of_row(row: &SeriesRow, op: usize) -> u64 {
+    match op {
+        0 => row.read_bytes,
+        1 => row.write_bytes,
+        2 => row.trim_bytes,
+        _ => total([row.read_bytes, row.write_bytes, row.trim_bytes].into_iter()),
+    }
+}
+
+fn count_of_row(row: &SeriesRow, op: usize) -> u64 {
+    match op {
+        0 => row.read_count,
+        1 => row.write_count,
+        2 => row.trim_count,
+        _ => total([row.read_count, row.write_count, row.trim_count].into_iter()),
+    }
+}
+
+/// What was done a second in each whole span, all of them together. Rows are 100 ms long or longer, and a
+/// span is as many whole rows as it takes. What is left at the end is no whole span.
+fn windows(jobs: &[&JobRecord], span_ns: u64, of: impl Fn(&SeriesRow) -> u64) -> Vec<f64> {
+    let mut sums: Vec<f64> = Vec::new();
+    for job in jobs {
+        let (mut position, mut count, mut length_ns) = (0, 0u64, 0u64);
+        for row in &job.series {
+            count = count.saturating_add(of(row));
+            length_ns = length_ns.saturating_add(row.span_ns);
+            // Ticks become nanoseconds with an error of less than a millisecond.
+            if length_ns.saturating_add(1_000_000) >= span_ns.max(1) {
+                if sums.len() == position {
+                    sums.push(0.0);
+                }
+                sums[position] += rate(count, length_ns);
+                position += 1;
+                (count, length_ns) = (0, 0);
+            }
+        }
+    }
+    sums
+}
+
+/// Shares in percent. What happened at all is never 0: it is at least `least`.
+fn shares(counts: &[u64; 7], total: u64, least: f64) -> [f64; 7] {
+    counts.map(|count| share(count, total, least))
+}
+
+fn share(count: u64, total: u64, least: f64) -> f64 {
+    if count == 0 || total == 0 { 0.0 } else { (count as f64 * 100.0 / total as f64).max(least) }
+}
+
+/// How the completion latencies are distributed over fio's classes.
+fn latency_shares(ops: &[Figures; 3]) -> [f64; LATENCY_CLASSES] {
+    let mut counts = [0u64; LATENCY_CLASSES];
+    for figures in ops {
+        for (middle, count) in middles(&figures.clat) {
+            let class = &mut counts[latency_class(middle)];
+            *class = class.saturating_add(count);
+        }
+    }
+    let all = total(counts.iter().copied());
+    counts.map(|count| share(count, all, 0.01))
+}
+
+/// The class of a latency: below 2 ns, below 4 ns … below 2 s, the rest.
+fn latency_class(ns: u64) -> usize {
+    let within = |value: u64| LATENCY_LIMITS.iter().position(|limit| value < *limit);
+    match ns {
+        0..1_000 => within(ns).unwrap_or(9),
+        1_000..1_000_000 => 10 + within(ns / 1_000).unwrap_or(9),
+        1_000_000..1_000_000_000 => 20 + within(ns / 1_000_000).unwrap_or(9),
+        1_000_000_000..2_000_000_000 => 30,
+        _ => 31,
+    }
+}
+
+/// The disks' counters, added over the phases.
+fn disks(record: &RunRecord) -> Vec<Disk> {
+    let mut disks: Vec<(Disk, u64)> = Vec::new();
+    for delta in record.phases.iter().flat_map(|phase| &phase.devices) {
+        let position = disks.iter().position(|(disk, _)| disk.name == delta.disk).unwrap_or_else(|| {
+            let disk = Disk { name: delta.disk.clone(), counters: DeviceCounters::default(), util_percent: 0.0 };
+            disks.push((disk, 0));
+            disks.len() - 1
+        });
+        let (disk, measured_ns) = &mut disks[position];
+        let (sum, more) = (&mut disk.counters, &delta.measured);
+        sum.read_count = sum.read_count.saturating_add(more.read_count);
+        sum.read_bytes = sum.read_bytes.saturating_add(more.read_bytes);
+        sum.write_count = sum.write_count.saturating_add(more.write_count);
+        sum.write_bytes = sum.write_bytes.saturating_add(more.write_bytes);
+        sum.busy_ms = sum.busy_ms.saturating_add(more.busy_ms);
+        sum.weighted_ms = sum.weighted_ms.saturating_add(more.weighted_ms);
+        sum.read_merge_count = sum.read_merge_count.saturating_add(more.read_merge_count);
+        sum.write_merge_count = sum.write_merge_count.saturating_add(more.write_merge_count);
+        sum.read_ms = sum.read_ms.saturating_add(more.read_ms);
+        sum.write_ms = sum.write_ms.saturating_add(more.write_ms);
+        *measured_ns = measured_ns.saturating_add(delta.measured_ns);
+        disk.util_percent =
+            if *measured_ns > 0 { (disk.counters.busy_ms as f64 * 1e8 / *measured_ns as f64).min(100.0) } else { 0.0 };
+    }
+    disks.into_iter().map(|(disk, _)| disk).collect()
+}

@@ -1,0 +1,282 @@
+//! fio's JSON, and JSON with histograms.
+
+use super::buckets::{deviation_ns, middles, percentiles};
+use super::entry::{Document, Entry, Figures, LATENCY_LIMITS};
+use super::tree::{Object, Tree};
+use trueio_model::{CheckOutcome, Histogram, Outcome};
+
+/// What fio writes where it does not know how long it will take.
+const ETA_UNKNOWN: u64 = 2_147_483_647;
+
+/// The labels of depths.
+const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
+/// The labels of batches.
+const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
+
+/// The document.
+pub(super) fn json(document: &Document<'_>, has_bins: bool) -> String {
+    root(document, has_bins).document()
+}
+
+/// The document on one line.
+pub(super) fn json_line(document: &Document<'_>) -> String {
+    let mut root = root(document, false);
+    root.first("type", if document.options.is_interim { "interim" } else { "result" });
+    root.line()
+}
+
+fn root(document: &Document<'_>, has_bins: bool) -> Object {
+    let mut root = Object::new();
+    root.text("fio version", &document.options.version);
+    root.int("timestamp", document.ended_unix_ms / 1000);
+    root.int("timestamp_ms", document.ended_unix_ms);
+    root.text("time", ctime(document.ended_unix_ms / 1000));
+    let global_options = document.global_options();
+    if !global_options.is_empty() {
+        root.object("global options", options(&global_options));
+    }
+    root.list("jobs", document.entries.iter().map(|e| Tree::Object(job(document, e, has_bins))).collect());
+    if !document.disks.is_empty() && document.shows_disks() {
+        root.list("disk_util", document.disks.iter().map(disk).collect());
+    }
+    root.object("trueio", evidence(document));
+    root
+}
+
+/// Options as they were typed; of one that was typed twice the last word counts, as it does for readers
+/// of the doubled key that fio writes.
+fn options(options: &[(&str, &str)]) -> Object {
+    let mut object = Object::new();
+    for (position, (name, text)) in options.iter().enumerate() {
+        if options[..position].iter().any(|(earlier, _)| earlier == name) {
+            continue;
+        }
+        let last = options.iter().rev().find(|(other, _)| other == name);
+        object.text(name, last.map_or(*text, |(_, text)| *text));
+    }
+    object
+}
+
+fn job(document: &Document<'_>, entry: &Entry<'_>, has_bins: bool) -> Object {
+    let mut object = Object::new();
+    object.text("jobname", entry.name);
+    object.int("groupid", entry.group);
+    object.int("job_start", entry.began_unix_ms);
+    object.int("error", entry.error);
+    object.int("eta", eta_s(document, entry));
+    object.int("elapsed", document.elapsed_s);
+    object.object("job options", options(&document.options_of(entry.last)));
+    let wanted = Wanted { percents: &entry.plan.output.percentiles, has_bins };
+    for (name, figures) in entry.reported() {
+        object.object(name, direction(entry, figures, wanted));
+    }
+    let mut sync = Object::new();
+    sync.int("total_ios", entry.sync.io_count);
+    let [_, clat, lat] = entry.percentiles();
+    sync.object("lat_ns", latency(&entry.sync.lat, clat || lat, wanted));
+    object.object("sync", sync);
+    let threads = &entry.threads;
+    object.int("job_runtime", threads.elapsed_ns / 1_000_000);
+    let percent = |ns: u64| if threads.elapsed_ns > 0 { ns as f64 * 100.0 / threads.elapsed_ns as f64 } else { 0.0 };
+    object.float("usr_cpu", percent(threads.user_ns));
+    object.float("sys_cpu", percent(threads.system_ns));
+    object.int("ctx", threads.context_switch_count);
+    object.int("majf", threads.major_fault_count);
+    object.int("minf", threads.minor_fault_count);
+    object.object("iodepth_level", labelled(&DEPTHS, &entry.depth));
+    object.object("iodepth_submit", labelled(&BATCHES, &entry.submit));
+    object.object("iodepth_complete", labelled(&BATCHES, &entry.complete));
+    let limits = LATENCY_LIMITS.map(|limit| limit.to_string());
+    let labels: Vec<&str> = limits.iter().map(String::as_str).chain(["2000", ">=2000"]).collect();
+    object.object("latency_ns", labelled(&labels, &entry.latency[..10]));
+    object.object("latency_us", labelled(&labels, &entry.latency[10..20]));
+    object.object("latency_ms", labelled(&labels, &entry.latency[20..]));
+    if entry.plan.continue_on_error {
+        object.int("total_err", entry.failure_count);
+        object.int("first_error", entry.first_error);
+    }
+    object.int("latency_depth", entry.plan.queue.depth);
+    object.int("latency_target", 0);
+    object.int("latency_target_ns", 0);
+    object.float("latency_percentile", 100.0);
+    object.int("latency_window", 0);
+    object.int("latency_window_us", 0);
+    if let Some(description) = document.description(entry.first) {
+        object.text("desc", description);
+    }
+    object
+}
+
+fn labelled(labels: &[&str], shares: &[f64]) -> Object {
+    let mut object = Object::new();
+    for (label, share) in labels.iter().zip(shares) {
+        object.float(label, *share);
+    }
+    object
+}
+
+/// Seconds that are left. Nothing is left at the end; meanwhile fio's largest number stands for what is not
+/// known.
+fn eta_s(document: &Document<'_>, entry: &Entry<'_>) -> u64 {
+    let runs = document.record.phases.last().filter(|_| document.options.is_interim);
+    let is_over = |phase| !runs.is_some_and(|last| std::ptr::eq(last, phase));
+    match (document.options.is_interim, entry.phase) {
+        (false, _) => 0,
+        (true, Some(phase)) if is_over(phase) => 0,
+        (true, Some(phase)) => {
+            let left_ns = entry.plan.limits.runtime_ns.map(|ns| ns.saturating_sub(phase.elapsed_ns));
+            left_ns.map_or(ETA_UNKNOWN, |ns| ns.div_ceil(1_000_000_000))
+        }
+        (true, None) => ETA_UNKNOWN,
+    }
+}
+
+/// What is written of each histogram that has percentiles.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    percents: &'a [f64],
+    has_bins: bool,
+}
+
+fn direction(entry: &Entry<'_>, figures: &Figures, wanted: Wanted<'_>) -> Object {
+    let mut object = Object::new();
+    let bytes_per_s = figures.bytes_per_s();
+    object.int("io_bytes", figures.byte_count);
+    object.int("io_kbytes", figures.byte_count >> 10);
+    object.int("bw_bytes", bytes_per_s as u64);
+    object.int("bw", bytes_per_s as u64 >> 10);
+    object.float("iops", figures.ios_per_s());
+    object.int("runtime", figures.runtime_ms());
+    object.int("total_ios", figures.io_count);
+    object.int("short_ios", figures.short_count);
+    object.int("drop_ios", 0);
+    let [slat, clat, lat] = entry.percentiles();
+    object.object("slat_ns", latency(&figures.slat, slat, wanted));
+    object.object("clat_ns", latency(&figures.clat, clat, wanted));
+    object.object("lat_ns", latency(&figures.lat, lat, wanted));
+    let (bw, iops) = (&figures.bw, &figures.iops);
+    object.int("bw_min", bw.min as u64).int("bw_max", bw.max as u64).float("bw_agg", figures.share_percent());
+    object.float("bw_mean", bw.mean).float("bw_dev", bw.dev).int("bw_samples", bw.count);
+    object.int("iops_min", iops.min as u64).int("iops_max", iops.max as u64).float("iops_mean", iops.mean);
+    object.float("iops_stddev", iops.dev).int("iops_samples", iops.count);
+    object
+}
+
+fn latency(histogram: &Histogram, has_percentiles: bool, wanted: Wanted<'_>) -> Object {
+    let mut object = Object::new();
+    object.int("min", histogram.min_ns().unwrap_or(0));
+    object.int("max", histogram.max_ns().unwrap_or(0));
+    object.float("mean", histogram.mean_ns().unwrap_or(0.0));
+    object.float("stddev", deviation_ns(histogram));
+    object.int("N", histogram.count());
+    if !has_percentiles || histogram.is_empty() {
+        return object;
+    }
+    let mut percents = Object::new();
+    for (percent, ns) in percentiles(histogram, wanted.percents) {
+        percents.int(&format!("{percent:.6}"), ns);
+    }
+    object.object("percentile", percents);
+    if wanted.has_bins {
+        let mut bins = Object::new();
+        for (middle, count) in middles(histogram) {
+            bins.int(&middle.to_string(), count);
+        }
+        object.object("bins", bins);
+    }
+    object
+}
+
+fn disk(disk: &super::entry::Disk) -> Tree {
+    let counters = &disk.counters;
+    let mut object = Object::new();
+    object.text("name", &disk.name);
+    object.int("read_ios", counters.read_count).int("write_ios", counters.write_count);
+    object.int("read_sectors", counters.read_bytes / 512).int("write_sectors", counters.write_bytes / 512);
+    object.int("read_merges", counters.read_merge_count).int("write_merges", counters.write_merge_count);
+    object.int("read_ticks", counters.read_ms).int("write_ticks", counters.write_ms);
+    object.int("in_queue", counters.weighted_ms).float("util", disk.util_percent);
+    Tree::Object(object)
+}
+
+/// The one key that fio does not have: who says so, and how far it is to be believed.
+fn evidence(document: &Document<'_>) -> Object {
+    let record = document.record;
+    let mut object = Object::new();
+    object.text("version", &record.tool.version).text("build", &record.tool.build).text("record", &record.id);
+    let (how, reason) = outcome(&record.outcome);
+    object.text("outcome", if document.options.is_interim { "running" } else { how });
+    if let Some(reason) = reason {
+        object.text("reason", reason);
+    }
+    let mut phases = Vec::new();
+    for (position, phase) in record.phases.iter().enumerate() {
+        let mut of = Object::new();
+        of.text("name", &phase.name);
+        let is_running = document.options.is_interim && position + 1 == record.phases.len();
+        let verdict = if is_running { "not judged yet".to_owned() } else { phase.verdict.to_string() };
+        of.text("verdict", verdict).text("level", phase.level.to_string());
+        let objections = phase
+            .checks
+            .iter()
+            .filter(|check| matches!(check.outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted))
+            .map(|check| {
+                let mut of = Object::new();
+                let word = if check.outcome == CheckOutcome::Suspect { "suspect" } else { "contradicted" };
+                of.text("check", &check.name).text("outcome", word).text("sentence", &check.sentence);
+                Tree::Object(of)
+            })
+            .collect();
+        of.list("objections", objections);
+        phases.push(Tree::Object(of));
+    }
+    object.list("phases", phases);
+    let from: Vec<Tree> = document
+        .entries
+        .iter()
+        .map(|entry| {
+            let moment = if entry.plan.pace.is_some() { "the intended start" } else { "the submission" };
+            Tree::Text(moment.to_owned())
+        })
+        .collect();
+    object.list("lat_ns counts from", from);
+    let engine_notes = record.phases.iter().flat_map(|phase| &phase.jobs).flat_map(|job| &job.engine_notes);
+    let warnings = document.options.warnings.iter().chain(&record.plan.notes).chain(engine_notes);
+    object.list("warnings", warnings.map(|warning| Tree::Text(warning.clone())).collect());
+    object
+}
+
+/// How it ended, and why.
+pub(super) fn outcome(outcome: &Outcome) -> (&'static str, Option<&str>) {
+    match outcome {
+        Outcome::Complete => ("complete", None),
+        Outcome::Interrupted { signal } => ("interrupted", Some(signal)),
+        Outcome::Failed { reason } => ("failed", Some(reason)),
+    }
+}
+
+/// A moment as C's `ctime` writes it, in UTC: `Sun Nov 22 00:29:26 2026`.
+pub(super) fn ctime(unix_s: u64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    // A record may come from anywhere; beyond the year 9999 there is no such text.
+    let unix_s = unix_s.min(253_402_300_799);
+    let text = trueio_model::format_utc(unix_s);
+    let part = |range: std::ops::Range<usize>| text.get(range).unwrap_or("");
+    let month = part(5..7).parse::<usize>().ok().and_then(|month| MONTHS.get(month.wrapping_sub(1)));
+    let day: u32 = part(8..10).parse().unwrap_or(0);
+    let week_day = DAYS[(unix_s / 86_400 % 7) as usize];
+    format!("{week_day} {} {day:>2} {} {}", month.unwrap_or(&""), part(11..19), part(0..4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_written_as_ctime_writes_it() {
+        assert_eq!(ctime(1_795_197_326), "Fri Nov 20 17:55:26 2026");
+        assert_eq!(ctime(0), "Thu Jan  1 00:00:00 1970");
+        assert_eq!(ctime(u64::MAX).len(), 24);
+    }
+}

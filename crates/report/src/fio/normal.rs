@@ -1,0 +1,405 @@
+//! fio's text for people, as scripts search it: `read: IOPS=…, BW=…`, ` lat (usec): min=…, avg=…`,
+//! `READ: bw=…`.
+//!
+//! A number has four significant digits and a decimal or binary prefix. Latencies are nanoseconds until
+//! all of them are large. A line `trueio` under each job says what the evidence says of it.
+
+use super::buckets::{deviation_ns, percentiles};
+use super::entry::{Document, Entry, Figures, LATENCY_LIMITS, Samples};
+use super::json::{ctime, outcome};
+use crate::text::clean;
+use std::fmt::Write as _;
+use trueio_model::{CheckOutcome, Histogram, OpKind, Outcome, Unified};
+
+const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
+const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
+
+/// The text.
+pub(super) fn normal(document: &Document<'_>) -> String {
+    let mut text = String::new();
+    for entry in &document.entries {
+        job(&mut text, document, entry);
+    }
+    let mut group = None;
+    for entry in &document.entries {
+        if group != Some(entry.group) {
+            group = Some(entry.group);
+            run_status(&mut text, document, entry.group);
+        }
+    }
+    if !document.disks.is_empty() && document.shows_disks() {
+        text.push_str("\nDisk stats (read/write):\n");
+        for disk in &document.disks {
+            let c = &disk.counters;
+            let _ = writeln!(
+                text,
+                "  {}: ios={}/{}, sectors={}/{}, merge={}/{}, ticks={}/{}, in_queue={}, util={:.2}%",
+                clean(&disk.name),
+                c.read_count,
+                c.write_count,
+                c.read_bytes / 512,
+                c.write_bytes / 512,
+                c.read_merge_count,
+                c.write_merge_count,
+                c.read_ms,
+                c.write_ms,
+                c.weighted_ms,
+                disk.util_percent
+            );
+        }
+    }
+    if document.record.outcome != Outcome::Complete && !document.options.is_interim {
+        let (how, reason) = outcome(&document.record.outcome);
+        let _ = writeln!(text, "\ntrueio: the run was {how}: {}", clean(reason.unwrap_or("")));
+    }
+    for warning in &document.options.warnings {
+        let _ = writeln!(text, "trueio: {}", clean(warning));
+    }
+    text
+}
+
+fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
+    let _ = writeln!(
+        text,
+        "\n{}: (groupid={}, jobs={}): err={:2}: pid=0: {}",
+        clean(entry.name),
+        entry.group,
+        entry.workers,
+        entry.error,
+        ctime(document.ended_unix_ms / 1000)
+    );
+    if let Some(description) = document.description(entry.first) {
+        let _ = writeln!(text, "  Description  : [{}]", clean(description));
+    }
+    for (name, figures) in entry.reported() {
+        if figures.io_count > 0 {
+            direction(text, entry, Scale::of(document), name, figures);
+        }
+    }
+    latency_classes(text, entry);
+    if !entry.sync.lat.is_empty() {
+        text.push_str("  fsync/fdatasync/sync_file_range:\n");
+        latency(text, "sync", &entry.sync.lat);
+        let [_, clat, lat] = entry.percentiles();
+        if clat || lat {
+            percentile_table(text, "sync", &entry.sync.lat, &entry.plan.output.percentiles);
+        }
+    }
+    let threads = &entry.threads;
+    let percent = |ns: u64| if threads.elapsed_ns > 0 { ns as f64 * 100.0 / threads.elapsed_ns as f64 } else { 0.0 };
+    let _ = writeln!(
+        text,
+        "  cpu          : usr={:.2}%, sys={:.2}%, ctx={}, majf={}, minf={}",
+        percent(threads.user_ns),
+        percent(threads.system_ns),
+        threads.context_switch_count,
+        threads.major_fault_count,
+        threads.minor_fault_count
+    );
+    shares(text, "  IO depths    : ", &DEPTHS, &entry.depth);
+    shares(text, "     submit    : ", &BATCHES, &entry.submit);
+    shares(text, "     complete  : ", &BATCHES, &entry.complete);
+    let [read, write, trim] = &entry.ops;
+    let _ = writeln!(
+        text,
+        "     issued rwts: total={},{},{},{} short={},{},{},0 dropped=0,0,0,0",
+        read.io_count,
+        write.io_count,
+        trim.io_count,
+        entry.sync.io_count,
+        read.short_count,
+        write.short_count,
+        trim.short_count
+    );
+    if entry.plan.continue_on_error && entry.failure_count > 0 {
+        let _ = writeln!(text, "     errors    : total={}, first_error={}", entry.failure_count, entry.first_error);
+    }
+    let _ = writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={}", entry.plan.queue.depth);
+    evidence(text, document, entry);
+}
+
+/// What the evidence says of the job's phase, and why.
+fn evidence(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
+    let is_interim = document.options.is_interim;
+    let Some(phase) = entry.phase else {
+        text.push_str(if is_interim { "     trueio    : has not begun\n" } else { "     trueio    : did not run\n" });
+        return;
+    };
+    if is_interim && document.record.phases.last().is_some_and(|last| std::ptr::eq(last, phase)) {
+        text.push_str("     trueio    : not judged yet\n");
+        return;
+    }
+    let _ = write!(text, "     trueio    : {} {}", phase.verdict, phase.level);
+    if entry.plan.pace.is_some() {
+        text.push_str(", lat counts from the intended start");
+    }
+    text.push('\n');
+    for check in &phase.checks {
+        if matches!(check.outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted) {
+            let _ = writeln!(text, "                 {}: {}", clean(&check.name), clean(&check.sentence));
+        }
+    }
+}
+
+fn direction(text: &mut String, entry: &Entry<'_>, scale: Scale, name: &str, figures: &Figures) {
+    let bytes_per_s = figures.bytes_per_s();
+    let _ = writeln!(
+        text,
+        "  {name}: IOPS={}, BW={} ({})({}B/{}msec){}",
+        short(figures.ios_per_s(), scale.digits, false),
+        scale.rate(bytes_per_s, true),
+        scale.rate(bytes_per_s, false),
+        short(figures.byte_count as f64, scale.digits, true),
+        figures.runtime_ms(),
+        // No zone was ever reset: zoned devices are written as others are.
+        if name == "write" { "; 0 zone resets" } else { "" }
+    );
+    for (name, histogram) in [("slat", &figures.slat), ("clat", &figures.clat), (" lat", &figures.lat)] {
+        if !histogram.is_empty() {
+            latency(text, name, histogram);
+        }
+    }
+    let percents = &entry.plan.output.percentiles;
+    let histograms = [("slat", &figures.slat), ("clat", &figures.clat), ("lat", &figures.lat)];
+    for ((name, histogram), is_wanted) in histograms.into_iter().zip(entry.percentiles()) {
+        if is_wanted && !histogram.is_empty() {
+            percentile_table(text, name, histogram, percents);
+        }
+    }
+    if figures.bw.count > 0 {
+        let bw = &figures.bw;
+        let (unit, by) = if bw.mean > 1024.0 * 1024.0 { ("MiB", 1024.0) } else { ("KiB", 1.0) };
+        let _ = writeln!(
+            text,
+            "   bw ({unit:>5}/s): min={:5.0}, max={:5.0}, per={:.2}%, avg={:5.2}, stdev={:5.2}, samples={}",
+            (bw.min / by).trunc(),
+            (bw.max / by).trunc(),
+            figures.share_percent(),
+            bw.mean / by,
+            bw.dev / by,
+            bw.count
+        );
+    }
+    if figures.iops.count > 0 {
+        let Samples { min, max, mean, dev, count } = &figures.iops;
+        let _ = writeln!(
+            text,
+            "   iops        : min={:5.0}, max={:5.0}, avg={mean:5.2}, stdev={dev:5.2}, samples={count}",
+            min.trunc(),
+            max.trunc()
+        );
+    }
+}
+
+/// The unit in which all of it is short enough to read: its name and its length in nanoseconds.
+fn unit(min: f64, max: f64, deviation: f64) -> (&'static str, f64) {
+    if min > 2e6 && max > 99_999_999.0 && deviation > 1e6 {
+        ("msec", 1e6)
+    } else if min > 2e3 && max > 99_999.0 && deviation > 1e3 {
+        ("usec", 1e3)
+    } else {
+        ("nsec", 1.0)
+    }
+}
+
+fn latency(text: &mut String, name: &str, histogram: &Histogram) {
+    let (min, max) = (histogram.min_ns().unwrap_or(0) as f64, histogram.max_ns().unwrap_or(0) as f64);
+    let deviation = deviation_ns(histogram);
+    let (unit, ns) = unit(min, max, deviation);
+    let _ = writeln!(
+        text,
+        "    {name} ({unit}): min={}, max={}, avg={:5.2}, stdev={:5.2}",
+        short((min / ns).trunc(), 6, false),
+        short((max / ns).trunc(), 6, false),
+        histogram.mean_ns().unwrap_or(0.0) / ns,
+        deviation / ns
+    );
+}
+
+fn percentile_table(text: &mut String, name: &str, histogram: &Histogram, percents: &[f64]) {
+    let found = percentiles(histogram, percents);
+    let least = found.iter().map(|(_, ns)| *ns).min().unwrap_or(0) as f64;
+    let most = found.iter().map(|(_, ns)| *ns).max().unwrap_or(0) as f64;
+    let (unit, ns) = unit(least, most, f64::INFINITY);
+    let values: Vec<String> = found.iter().map(|(_, value)| format!("{:.0}", *value as f64 / ns)).collect();
+    let width = values.iter().map(String::len).max().unwrap_or(0).max(5);
+    let per_line = (73 / (width + 13)).max(1);
+    let decimals = percents.iter().map(|percent| decimals_of(*percent)).max().unwrap_or(2).max(2);
+    let _ = writeln!(text, "    {name} percentiles ({unit}):");
+    for (position, ((percent, _), value)) in found.iter().zip(&values).enumerate() {
+        if position % per_line == 0 {
+            text.push_str("     |");
+        }
+        let percent_width = decimals + 3;
+        let _ = write!(text, " {percent:>percent_width$.decimals$}th=[{value:>width$}]");
+        let is_last = position + 1 == found.len();
+        if !is_last {
+            text.push(',');
+        }
+        if is_last || (position + 1) % per_line == 0 {
+            text.push('\n');
+        }
+    }
+}
+
+/// How many digits behind the point a percentile needs, up to six.
+fn decimals_of(percent: f64) -> usize {
+    let text = format!("{percent:.6}");
+    text.trim_end_matches('0').split_once('.').map_or(0, |(_, digits)| digits.len())
+}
+
+/// The classes of latencies in which there was any, a line for each unit.
+fn latency_classes(text: &mut String, entry: &Entry<'_>) {
+    let limits = LATENCY_LIMITS.map(|limit| limit.to_string());
+    let labels: Vec<&str> = limits.iter().map(String::as_str).chain(["2000", ">=2000"]).collect();
+    for (unit, range) in [("nsec", 0..10), ("usec", 10..20), ("msec", 20..32)] {
+        let found: Vec<(&str, f64)> = labels
+            .iter()
+            .zip(&entry.latency[range])
+            .filter(|(_, share)| **share > 0.0)
+            .map(|(label, share)| (*label, *share))
+            .collect();
+        for line in found.chunks(5) {
+            let words: Vec<String> = line.iter().map(|(label, share)| format!("{label}={share:.2}%")).collect();
+            let _ = writeln!(text, "  lat ({unit})   : {}", words.join(", "));
+        }
+    }
+}
+
+fn shares(text: &mut String, head: &str, labels: &[&str; 7], shares: &[f64; 7]) {
+    let words: Vec<String> = labels.iter().zip(shares).map(|(label, share)| format!("{label}={share:.1}%")).collect();
+    let _ = writeln!(text, "{head}{}", words.join(", "));
+}
+
+fn run_status(text: &mut String, document: &Document<'_>, group: u32) {
+    let scale = Scale::of(document);
+    let _ = writeln!(text, "\nRun status group {group} (all jobs):");
+    let entries: Vec<&Entry<'_>> = document.entries.iter().filter(|entry| entry.group == group).collect();
+    let is_mixed = entries.first().is_some_and(|entry| entry.plan.output.unified == Unified::Mixed);
+    let directions: &[(&str, usize)] =
+        if is_mixed { &[("MIXED", 3)] } else { &[("READ", 0), ("WRITE", 1), ("TRIM", 2)] };
+    for (name, op) in directions {
+        let of: Vec<&Figures> = entries
+            .iter()
+            .filter_map(|entry| entry.ops.get(*op).or(entry.mixed.as_ref()))
+            .filter(|figures| figures.io_count > 0)
+            .collect();
+        if of.is_empty() {
+            continue;
+        }
+        let least = of.iter().map(|f| f.bytes_per_s()).fold(f64::INFINITY, f64::min);
+        let most = of.iter().map(|f| f.bytes_per_s()).fold(0.0, f64::max);
+        let bytes = of.iter().map(|f| f.byte_count).fold(0, u64::saturating_add) as f64;
+        let shortest = of.iter().map(|f| f.runtime_ms()).min().unwrap_or(0);
+        let longest = of.iter().map(|f| f.runtime_ms()).max().unwrap_or(0);
+        let group = of[0].group_bytes_per_s;
+        let _ = writeln!(
+            text,
+            "{name:>7}: bw={} ({}), {}-{} ({}-{}), io={}B ({}B), run={shortest}-{longest}msec",
+            scale.rate(group, true),
+            scale.rate(group, false),
+            scale.rate(least, true),
+            scale.rate(most, true),
+            scale.rate(least, false),
+            scale.rate(most, false),
+            short(bytes, scale.digits, true),
+            short(bytes, scale.digits, false)
+        );
+    }
+}
+
+/// How rates are written: `significant_figures` and `unit_base` of the jobs.
+#[derive(Clone, Copy)]
+struct Scale {
+    digits: usize,
+    is_bits: bool,
+}
+
+impl Scale {
+    fn of(document: &Document<'_>) -> Self {
+        Self {
+            digits: document.number_of("significant_figures").map_or(4, |n| n.clamp(1, 10) as usize),
+            is_bits: document.number_of("unit_base") == Some(1),
+        }
+    }
+
+    /// `7969MiB/s`; with `unit_base=1` bits: `66.8Gbit/s`.
+    fn rate(self, bytes_per_s: f64, is_binary: bool) -> String {
+        if self.is_bits {
+            return format!("{}bit/s", short(bytes_per_s * 8.0, self.digits, is_binary));
+        }
+        format!("{}B/s", short(bytes_per_s, self.digits, is_binary))
+    }
+}
+
+/// A number in at most `digits` digits and a prefix: `54.2k`, `7969Mi`.
+fn short(value: f64, digits: usize, is_binary: bool) -> String {
+    const PREFIXES: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
+    let base = if is_binary { 1024.0 } else { 1000.0 };
+    let limit = 10f64.powi(digits as i32);
+    let mut value = if value.is_finite() { value.max(0.0) } else { 0.0 };
+    if value.trunc() < limit {
+        return format!("{}", value.trunc());
+    }
+    let mut power = 0;
+    while value.round() >= limit && power < PREFIXES.len() {
+        value /= base;
+        power += 1;
+    }
+    let whole = format!("{}", value.trunc()).len();
+    let decimals = digits.saturating_sub(whole + 1);
+    let prefix = PREFIXES[power.max(1) - 1];
+    let i = if is_binary { "i" } else { "" };
+    // Binary thousands are written with a capital letter.
+    let prefix = if is_binary { prefix.to_uppercase() } else { prefix.to_owned() };
+    format!("{value:.decimals$}{prefix}{i}")
+}
+
+/// The line that fio writes of each job before it starts.
+pub(super) fn banner(record: &trueio_model::Plan, index: usize) -> Option<String> {
+    let job = record.jobs.get(index)?;
+    let range = |sizes: &trueio_model::BlockSizes| {
+        let bytes = |n: u64| format!("{}B", short(n as f64, 4, true));
+        format!("{}-{}", bytes(sizes.min_bytes()), bytes(sizes.max_bytes()))
+    };
+    let rand = if job.pattern.order == trueio_model::Order::Sequential { "" } else { "rand" };
+    let rw = match job.pattern.mix {
+        trueio_model::OpMix::Only(OpKind::Read) => "read",
+        trueio_model::OpMix::Only(OpKind::Write) => "write",
+        trueio_model::OpMix::Only(_) => "trim",
+        trueio_model::OpMix::ReadWrite { .. } => "rw",
+    };
+    Some(format!(
+        "{}: (g={}): rw={rand}{rw}, bs=(R) {}, (W) {}, (T) {}, ioengine={}, iodepth={}",
+        clean(&job.name),
+        job.phase,
+        range(&job.pattern.read_sizes),
+        range(&job.pattern.write_sizes),
+        range(&job.pattern.trim_sizes),
+        job.engine.name(),
+        job.queue.depth
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_four_digits_and_a_prefix_as_fio_writes_them() {
+        for (value, is_binary, text) in [
+            (8_355_840_000.0, true, "7969Mi"),
+            (8_355_840_000.0, false, "8356M"),
+            (33_423_360.0, true, "31.9Mi"),
+            (2_040_000.0, false, "2040k"),
+            (54_219.9, false, "54.2k"),
+            (979.4, false, "979"),
+            (223_100.0, true, "218Ki"),
+            (12_394_444.0, true, "11.8Mi"),
+            (0.0, true, "0"),
+        ] {
+            assert_eq!(short(value, 4, is_binary), text, "{value}");
+        }
+        assert_eq!(short(24_561.0, 6, false), "24561");
+    }
+}

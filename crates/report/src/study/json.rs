@@ -1,0 +1,42 @@
+//! A study as JSON, and back.
+
+use trueio_model::{STUDY_FORMAT, STUDY_VERSION, StudyRecord};
+
+/// Why a text is not a study's record that can be read here.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// It is not JSON, or not of this kind.
+    #[error("this is not the record of a trueio study")]
+    NotAStudy,
+    /// A newer trueio wrote it.
+    #[error("this study's record has version {0}; this program reads up to version {STUDY_VERSION}")]
+    Newer(u64),
+    /// Format and version are right, the rest is not.
+    #[error("this study's record is damaged")]
+    Damaged(#[source] serde_json::Error),
+}
+
+/// The study as indented JSON, without a line feed at its end.
+pub fn study_json(study: &StudyRecord) -> String {
+    crate::json::indented(study)
+}
+
+/// Reads the record of a study. Never panics, whatever the text.
+///
+/// # Errors
+/// [`StudyError`] says what it is instead.
+pub fn parse_study(text: &str) -> Result<StudyRecord, StudyError> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        #[serde(default)]
+        format: serde_json::Value,
+        #[serde(default)]
+        version: serde_json::Value,
+    }
+    let head: Head = serde_json::from_str(text).map_err(|_| StudyError::NotAStudy)?;
+    match (head.format.as_str(), head.version.as_u64()) {
+        (Some(STUDY_FORMAT), Some(version)) if version > u64::from(STUDY_VERSION) => Err(StudyError::Newer(version)),
+        (Some(STUDY_FORMAT), Some(1..)) => serde_json::from_str(text).map_err(StudyError::Damaged),
+        _ => Err(StudyError::NotAStudy),
+    }
+}

@@ -1,0 +1,11 @@
+//! Every output of a study: terminal, JSON, HTML with plots, and the source's own row format.
+
+mod html;
+mod json;
+mod plots;
+mod terminal;
+mod words;
+
+pub use html::study_html;
+pub use json::{StudyError, parse_study, study_json};
+pub use terminal::{study_progress, study_rows, study_terminal};

@@ -1,0 +1,296 @@
+//! What terminal and page say alike of a study.
+
+use trueio_model::{
+    DurabilityKind, OpKind, PublishedFigure, Statistic, StudyFigure, StudyMetric, StudyMode, StudyRecord, StudyRow,
+    Verdict, units,
+};
+
+/// A figure of a row: which, what was published, what is here.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Line<'a> {
+    pub(super) row: &'a StudyRow,
+    /// True for the first line of its row.
+    pub(super) is_first: bool,
+    pub(super) op: Option<OpKind>,
+    pub(super) metric: StudyMetric,
+    pub(super) statistic: Statistic,
+    pub(super) published: Vec<&'a PublishedFigure>,
+    pub(super) here: Option<&'a StudyFigure>,
+}
+
+/// The metrics of a study's tables: those that were published and those that it names; else bandwidth and latency.
+fn metrics(study: &StudyRecord) -> Vec<(StudyMetric, Statistic)> {
+    let mut found: Vec<(StudyMetric, Statistic)> = Vec::new();
+    for figure in study.modes.iter().flat_map(|mode| &mode.rows).flat_map(|row| &row.published) {
+        if !found.contains(&(figure.metric, figure.statistic)) {
+            found.push((figure.metric, figure.statistic));
+        }
+    }
+    if found.is_empty() && study.shown.is_empty() {
+        found.extend([(StudyMetric::Bandwidth, Statistic::Median), (StudyMetric::LatP50, Statistic::Median)]);
+    }
+    for metric in &study.shown {
+        if !found.contains(&(*metric, Statistic::Median)) {
+            found.push((*metric, Statistic::Median));
+        }
+    }
+    found
+}
+
+/// The lines of a mode's table.
+pub(super) fn lines<'a>(study: &StudyRecord, mode: &'a StudyMode) -> Vec<Line<'a>> {
+    let wanted = metrics(study);
+    let mut out = Vec::new();
+    for row in &mode.rows {
+        let begin = out.len();
+        for &(metric, statistic) in &wanted {
+            let fits = |m: StudyMetric, s: Statistic| m == metric && s == statistic;
+            let published: Vec<_> = row.published.iter().filter(|f| fits(f.metric, f.statistic)).collect();
+            let here: Vec<_> = row.figures.iter().filter(|f| fits(f.metric, f.statistic)).collect();
+            let mut ops: Vec<Option<OpKind>> = Vec::new();
+            let mut add = |op| {
+                if !ops.contains(&op) {
+                    ops.push(op)
+                }
+            };
+            published.iter().for_each(|f| add(f.op));
+            if published.is_empty() {
+                // The row as a whole, or each operation where the metric is told of operations only.
+                let whole = here.iter().any(|f| f.op.is_none());
+                here.iter().filter(|f| f.op.is_none() || !whole).for_each(|f| add(f.op));
+            }
+            for op in ops {
+                // A source that names no operation speaks of the row's only one.
+                let of_op = here.iter().find(|f| f.op == op);
+                let found = of_op.or_else(|| here.iter().find(|f| op.is_none() || f.op.is_none())).copied();
+                out.push(Line {
+                    row,
+                    is_first: out.len() == begin,
+                    op,
+                    metric,
+                    statistic,
+                    published: published.iter().filter(|f| f.op == op).copied().collect(),
+                    here: found,
+                });
+            }
+        }
+        if out.len() == begin {
+            out.push(Line {
+                row,
+                is_first: true,
+                op: None,
+                metric: wanted[0].0,
+                statistic: wanted[0].1,
+                published: Vec::new(),
+                here: None,
+            });
+        }
+    }
+    out
+}
+
+impl Line<'_> {
+    /// `read bandwidth P90`.
+    pub(super) fn figure_name(&self) -> String {
+        let mut words: Vec<String> = self.op.map(|op| op.to_string()).into_iter().collect();
+        words.push(metric_title(self.metric).to_owned());
+        if self.statistic != Statistic::Median {
+            words.push(self.statistic.name().to_owned());
+        }
+        words.join(" ")
+    }
+
+    /// `0.262 s`, or `0.262 s to 0.429 s (5 machines)`; with `!` where a figure cannot be.
+    pub(super) fn published_text(&self) -> String {
+        let mark = if self.published.iter().any(|f| f.impossible.is_some()) { " !" } else { "" };
+        let values = || self.published.iter().map(|f| f.value);
+        match self.published.len() {
+            0 => "–".to_owned(),
+            1 => format!("{}{mark}", shown(self.metric, self.published[0].value)),
+            n => format!(
+                "{} to {} ({n} machines){mark}",
+                shown(self.metric, values().fold(f64::INFINITY, f64::min)),
+                shown(self.metric, values().fold(0.0, f64::max))
+            ),
+        }
+    }
+
+    /// Ours, or why there is none.
+    pub(super) fn here_text(&self) -> String {
+        match self.here {
+            Some(figure) => shown(self.metric, figure.value),
+            None if self.row.failure.is_some() => "failed".to_owned(),
+            None if self.row.verdict == Some(Verdict::Contradicted) => "x".to_owned(),
+            None => "–".to_owned(),
+        }
+    }
+
+    /// `118 MiB/s to 131 MiB/s`.
+    pub(super) fn interval_text(&self) -> String {
+        match self.here {
+            Some(StudyFigure { interval: Some((low, high)), .. }) => {
+                format!("{} to {}", shown(self.metric, *low), shown(self.metric, *high))
+            }
+            Some(StudyFigure { samples: 1, .. }) => "1 sample".to_owned(),
+            Some(StudyFigure { samples, .. }) => format!("{samples} samples"),
+            None => String::new(),
+        }
+    }
+}
+
+/// A metric for a heading.
+pub(super) fn metric_title(metric: StudyMetric) -> &'static str {
+    match metric {
+        StudyMetric::Elapsed => "time",
+        StudyMetric::ElapsedUnsynced => "time without sync calls",
+        StudyMetric::SourceWait => "time with the source",
+        StudyMetric::Bandwidth => "bandwidth",
+        StudyMetric::Iops => "IOPS",
+        StudyMetric::SlatMean => "slat mean",
+        StudyMetric::ClatMean => "clat mean",
+        StudyMetric::LatMean => "lat mean",
+        StudyMetric::LatP50 => "lat p50",
+        StudyMetric::LatP99 => "lat p99",
+        StudyMetric::DiskBusy => "disk busy",
+        StudyMetric::Flushes => "flushes",
+        StudyMetric::Errors => "errors",
+    }
+}
+
+/// A figure with its unit.
+pub(super) fn shown(metric: StudyMetric, value: f64) -> String {
+    match metric {
+        StudyMetric::Bandwidth => units::format_bandwidth(value),
+        StudyMetric::Iops => crate::text::figure(value),
+        StudyMetric::DiskBusy => format!("{} %", units::three_digits(value * 100.0)),
+        StudyMetric::Flushes | StudyMetric::Errors => crate::text::figure(value),
+        _ => units::format_duration_ns((value * 1e9) as u64),
+    }
+}
+
+/// Whether what was written reached stable storage, in a word or two.
+pub(super) fn durability_word(row: &StudyRow) -> &'static str {
+    match row.durability.as_ref().map(|d| d.is) {
+        None => "",
+        Some(DurabilityKind::Shown) => "durable",
+        Some(DurabilityKind::Declared) => "durable by its word",
+        Some(DurabilityKind::NotAsked) => "not asked",
+        Some(DurabilityKind::Refuted) => "NOT durable",
+        Some(DurabilityKind::NotShown) => "not shown",
+    }
+}
+
+/// How the samples of a mode were taken.
+pub(super) fn method(mode: &StudyMode) -> String {
+    let samples =
+        if mode.samples == 1 { "one sample a row".to_owned() } else { format!("{} samples a row", mode.samples) };
+    let order = match mode.order_seed {
+        Some(seed) => format!("each round in another order (seed {seed})"),
+        None => "in the order of the source".to_owned(),
+    };
+    let scale = if mode.scale.is_empty() { String::new() } else { format!("; smaller: {}", mode.scale.join("; ")) };
+    format!("{samples}, {order}{scale}.")
+}
+
+/// What each verdict that is not `supported` rests on: the sentence, and the rows that it holds for.
+pub(super) fn objections(mode: &StudyMode) -> Vec<String> {
+    let mut found: Vec<(String, String, Vec<&str>)> = Vec::new();
+    for row in &mode.rows {
+        for check in row.checks.iter().filter(|c| {
+            matches!(c.outcome, trueio_model::CheckOutcome::Suspect | trueio_model::CheckOutcome::Contradicted)
+        }) {
+            let word = if check.outcome == trueio_model::CheckOutcome::Suspect { "suspect" } else { "contradicted" };
+            let key = format!("{word} by {}", check.name);
+            match found.iter_mut().find(|(known, ..)| *known == key) {
+                Some((_, _, rows)) => rows.push(&row.name),
+                None => found.push((key, check.sentence.clone(), vec![&row.name])),
+            }
+        }
+    }
+    found
+        .into_iter()
+        .map(|(key, sentence, rows)| match rows.len() {
+            1..=3 => format!("{key}: {}: {sentence}", rows.join(", ")),
+            n => format!("{key}: {} and {} more rows: {sentence}", rows[0], n - 1),
+        })
+        .collect()
+}
+
+/// Rows that have no figure, and why.
+pub(super) fn failures(mode: &StudyMode) -> Vec<String> {
+    mode.rows.iter().filter_map(|row| Some(format!("{}: {}", row.name, row.failure.as_ref()?))).collect()
+}
+
+/// What the marks of a table mean, as far as it has them.
+pub(super) fn marks(lines: &[Line<'_>]) -> Vec<&'static str> {
+    let mut out = Vec::new();
+    if lines.iter().any(|line| line.published.iter().any(|f| f.impossible.is_some())) {
+        out.push("! a published figure that cannot have measured what it says; the reasons stand below.");
+    }
+    if lines.iter().any(|line| line.here_text() == "x") {
+        out.push("x contradicted by the evidence, so there is no figure; the reasons stand below.");
+    }
+    out
+}
+
+/// What each row whose system calls were recorded called, for each of its I/Os.
+pub(super) fn syscalls(mode: &StudyMode) -> Vec<String> {
+    mode.rows
+        .iter()
+        .filter_map(|row| {
+            let trace = row.syscalls.as_ref()?;
+            if let Some(reason) = &trace.missing {
+                return Some(format!("{}: not recorded: {reason}", row.name));
+            }
+            let ios = row.samples.last().map_or(0, |sample| sample.io_count).max(1) as f64;
+            // At its beginning and end a worker waits for the others and asks for its CPU time: that is not what
+            // its I/Os are made of, and neither is what was called now and then.
+            let is_aside = |name: &str| ["futex", "getrusage"].contains(&name);
+            let calls = trace.jobs.iter().flat_map(|job| &job.calls);
+            let (of_ios, few): (Vec<_>, Vec<_>) =
+                calls.partition(|call| !is_aside(&call.name) && call.count as f64 > ios / 100.0);
+            let calls: f64 = of_ios.iter().map(|call| call.count as f64).sum();
+            let time_ns: f64 = of_ios.iter().map(|call| call.latency.sum_ns() as f64).sum();
+            let each: Vec<String> = of_ios
+                .iter()
+                .map(|call| {
+                    let mean = call.latency.mean_ns().map_or_else(String::new, |ns| {
+                        format!(", {} on average", units::format_duration_ns(ns as u64))
+                    });
+                    let failed = match call.error_count() {
+                        0 => String::new(),
+                        count => format!(", {} failed", units::format_count(count)),
+                    };
+                    format!("{} × {}{mean}{failed}", call.name, units::format_count(call.count))
+                })
+                .collect();
+            let few: Vec<String> = few.iter().map(|call| format!("{} × {}", call.name, call.count)).collect();
+            let few = if few.is_empty() { String::new() } else { format!("; besides {}", few.join(", ")) };
+            let lost = match trace.lost_event_count {
+                0 => String::new(),
+                count => format!("; {} events were lost, so these are least counts", units::format_count(count)),
+            };
+            Some(format!(
+                "{}: {} calls an I/O, which take {}: {}{few}{lost}",
+                row.name,
+                units::three_digits(calls / ios),
+                units::format_duration_ns((time_ns / ios) as u64),
+                each.join("; "),
+            ))
+        })
+        .collect()
+}
+
+/// Published figures that cannot be: all of them if few, else the first of each limit.
+pub(super) fn impossible(study: &StudyRecord) -> Vec<String> {
+    let all = &study.source.impossible;
+    let shown = if all.len() > 16 { 4 } else { all.len() };
+    let mut out: Vec<String> = all.iter().take(shown).map(|one| one.sentence.clone()).collect();
+    if all.len() > shown {
+        out.push(format!(
+            "And {} more figures beyond the same limit (all in the JSON and the page).",
+            all.len() - shown
+        ));
+    }
+    out
+}

@@ -1,0 +1,191 @@
+//! A study's outputs: hostile names stay text, what is missing is said, and any text is read without a panic.
+
+mod fixture;
+
+use proptest::prelude::*;
+use trueio_model::{
+    Agreement, Contrast, Durability, DurabilityKind, Impossible, Outcome, PublishedFigure, PublishedRatio, RatioHere,
+    STUDY_FORMAT, STUDY_VERSION, Statistic, StudyFigure, StudyMetric, StudyMode, StudyRecord, StudyRow, StudySource,
+    Verdict,
+};
+use trueio_report::{Style, parse_study, study_html, study_json, study_progress, study_rows, study_terminal};
+
+const HOSTILE: &str = "<script>alert(1)</script>\u{1b}[31m\"&";
+
+fn row(name: &str, value: Option<f64>, published: Option<f64>) -> StudyRow {
+    let impossible = published.filter(|p| *p > 1e12).map(|_| "it cannot be".to_owned());
+    StudyRow {
+        name: name.to_owned(),
+        key: vec![("way".to_owned(), name.to_owned())],
+        shape: "write 4k psync".to_owned(),
+        files: Vec::new(),
+        samples: Vec::new(),
+        figures: value
+            .map(|value| StudyFigure {
+                op: None,
+                metric: StudyMetric::Bandwidth,
+                statistic: Statistic::Median,
+                value,
+                interval: Some((value * 0.9, value * 1.1)),
+                samples: 6,
+            })
+            .into_iter()
+            .collect(),
+        published: published
+            .map(|value| PublishedFigure {
+                op: None,
+                metric: StudyMetric::Bandwidth,
+                statistic: Statistic::Median,
+                value,
+                setting: String::new(),
+                impossible,
+            })
+            .into_iter()
+            .collect(),
+        verdict: Some(if value.is_some() { Verdict::Supported } else { Verdict::Contradicted }),
+        checks: Vec::new(),
+        durability: Some(Durability { is: DurabilityKind::Shown, witness: HOSTILE.to_owned() }),
+        failure: None,
+        as_published: Some(format!("row {name}")),
+        syscalls: None,
+    }
+}
+
+fn record() -> StudyRecord {
+    let base = fixture::baseline(1);
+    StudyRecord {
+        format: STUDY_FORMAT.to_owned(),
+        version: STUDY_VERSION,
+        id: base.id,
+        started_unix_s: base.started_unix_s,
+        started_at: base.started_at,
+        command: vec!["trueio".to_owned(), HOSTILE.to_owned()],
+        tool: base.tool,
+        study: HOSTILE.to_owned(),
+        title: HOSTILE.to_owned(),
+        question: HOSTILE.to_owned(),
+        source: StudySource {
+            title: HOSTILE.to_owned(),
+            by: HOSTILE.to_owned(),
+            date: "2020".to_owned(),
+            setting: HOSTILE.to_owned(),
+            corrections: vec![HOSTILE.to_owned()],
+            doubts: vec![HOSTILE.to_owned()],
+            impossible: vec![Impossible {
+                place: vec![(HOSTILE.to_owned(), HOSTILE.to_owned())],
+                metric: StudyMetric::Bandwidth,
+                value: 1e13,
+                implied_bytes_per_s: 1e13,
+                limit_bytes_per_s: 6e8,
+                sentence: format!("{HOSTILE}: too fast."),
+            }],
+        },
+        is_quick: true,
+        targets: base.targets,
+        environment: base.environment,
+        ruler: base.ruler,
+        shown: Vec::new(),
+        modes: vec![StudyMode {
+            name: HOSTILE.to_owned(),
+            title: HOSTILE.to_owned(),
+            notes: vec![HOSTILE.to_owned()],
+            scale: vec!["a tenth of the size".to_owned()],
+            samples: 6,
+            order_seed: Some(1),
+            rows: vec![
+                row(HOSTILE, Some(1e8), Some(1e13)),
+                row("contradicted", None, Some(2e8)),
+                StudyRow { failure: Some(HOSTILE.to_owned()), ..row("failed", None, None) },
+            ],
+            contrasts: vec![Contrast {
+                title: HOSTILE.to_owned(),
+                place: Vec::new(),
+                op: None,
+                metric: StudyMetric::Bandwidth,
+                statistic: Statistic::Median,
+                axis: "way".to_owned(),
+                of: HOSTILE.to_owned(),
+                against: HOSTILE.to_owned(),
+                ratio: Some(RatioHere { value: 2.0, interval: Some((1.5, 2.5)) }),
+                published: vec![PublishedRatio {
+                    setting: HOSTILE.to_owned(),
+                    value: 0.001,
+                    agreement: Agreement::Opposite,
+                    is_impossible: false,
+                }],
+                sentence: HOSTILE.to_owned(),
+            }],
+            answers: vec![HOSTILE.to_owned()],
+        }],
+        outcome: Outcome::Complete,
+    }
+}
+
+const STYLE: Style = Style { width: 100, color: false, unicode: true };
+
+#[test]
+fn names_from_a_study_never_become_markup_or_control_a_terminal() {
+    let record = record();
+    let page = study_html(&record);
+    assert!(!page.contains("<script>alert"), "a name became markup");
+    assert!(page.contains("&lt;script&gt;"), "the name is lost");
+    assert!(page.contains("<svg") && !page.contains("\u{1b}"));
+    for text in
+        [study_terminal(&record, &STYLE), study_rows(&record).unwrap(), study_progress(HOSTILE, HOSTILE, 0, 1, None)]
+    {
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+}
+
+#[test]
+fn what_has_no_figure_and_what_cannot_be_are_marked_and_explained() {
+    let text = study_terminal(&record(), &STYLE);
+    let line = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned();
+    assert!(line("contradicted").contains(" x "), "{text}");
+    assert!(line("failed").contains("failed "), "{text}");
+    for legend in [
+        "! a published figure that cannot have measured",
+        "x contradicted by the evidence",
+        "a tenth of the size",
+        "too fast.",
+    ] {
+        assert!(text.contains(legend), "`{legend}` is not in\n{text}");
+    }
+    // Without such rows there is no legend.
+    let mut honest = record();
+    honest.modes[0].rows = vec![row("plain", Some(1e8), Some(2e8))];
+    let text = study_terminal(&honest, &STYLE);
+    assert!(!text.contains("x contradicted") && !text.contains("! a published"), "{text}");
+}
+
+#[test]
+fn a_record_survives_its_json() {
+    let record = record();
+    assert_eq!(parse_study(&study_json(&record)).unwrap(), record);
+    for (text, why) in [
+        ("[]", "not the record"),
+        ("{\"format\":\"trueio-record\",\"version\":1}", "not the record"),
+        ("{\"format\":\"trueio-study\",\"version\":99}", "version 99"),
+        ("{\"format\":\"trueio-study\",\"version\":1}", "damaged"),
+    ] {
+        assert!(parse_study(text).unwrap_err().to_string().contains(why), "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn any_figure_is_drawn_and_printed(values in proptest::collection::vec(any::<f64>(), 1..8)) {
+        let mut record = record();
+        record.modes[0].rows = values.iter().enumerate().map(|(i, v)| row(&format!("r{i}"), Some(*v), Some(-v))).collect();
+        let page = study_html(&record);
+        prop_assert!(!page.contains("NaN\"") && !page.contains("inf\""), "an impossible coordinate");
+        study_terminal(&record, &STYLE);
+    }
+
+    #[test]
+    fn no_text_makes_reading_panic(text in "\\PC{0,300}") {
+        let _ = parse_study(&text);
+    }
+}

@@ -1,0 +1,49 @@
+//! The studies that are in the program, and those in a folder of the user's.
+
+use crate::definition::{DefinitionError, Study, TEXT_BYTES_MAX};
+use std::path::Path;
+
+/// A study of the program.
+#[derive(Debug, Clone, Copy)]
+pub struct Embedded {
+    /// Its name: that of its folder in `studies/`.
+    pub name: &'static str,
+    /// `study.toml`.
+    pub definition: &'static str,
+    /// `published.csv`.
+    pub published: &'static str,
+}
+
+/// The studies of the program, by name.
+pub const EMBEDDED: &[Embedded] = &include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// The study of that name.
+///
+/// # Errors
+/// There is none of that name; the sentence names those that there are.
+pub fn embedded(name: &str) -> Result<Study, String> {
+    let found = EMBEDDED.iter().find(|study| study.name == name).ok_or_else(|| {
+        let names: Vec<&str> = EMBEDDED.iter().map(|study| study.name).collect();
+        format!("there is no study `{name}`; there are {}", names.join(", "))
+    })?;
+    Study::read(found.name, &format!("studies/{name}"), found.definition, found.published).map_err(|e| e.to_string())
+}
+
+/// A study in a folder: `study.toml` and `published.csv`.
+///
+/// # Errors
+/// It cannot be read, or is not a study.
+pub fn from_folder(folder: &Path) -> Result<Study, DefinitionError> {
+    let place = folder.display().to_string();
+    let read = |file: &str| {
+        let path = folder.join(file);
+        let wrong = |message: String| DefinitionError { place: path.display().to_string(), message };
+        let length = std::fs::metadata(&path).map_err(|e| wrong(e.to_string()))?.len();
+        if length > TEXT_BYTES_MAX as u64 {
+            return Err(wrong(format!("the file is longer than {TEXT_BYTES_MAX} bytes")));
+        }
+        std::fs::read_to_string(&path).map_err(|e| wrong(e.to_string()))
+    };
+    let name = std::path::absolute(folder).ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    Study::read(&name.unwrap_or_else(|| place.clone()), &place, &read("study.toml")?, &read("published.csv")?)
+}

@@ -1,0 +1,211 @@
+//! What was measured so far, sample by sample, so that an interrupted study can go on.
+//!
+//! A text file: a line that says which study this is, then a line a sample with its whole phase record. A last line
+//! that was cut off by a crash is left out; anything else that cannot be read is an error, because going on from a
+//! damaged file would mix two experiments.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, Write};
+use std::path::{Path, PathBuf};
+use trueio_model::PhaseRecord;
+
+/// The first line: what must be the same to go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// Always `trueio-study-journal`.
+    pub format: String,
+    /// The version of the writer; only the same one goes on.
+    pub version: u32,
+    /// The study.
+    pub study: String,
+    /// The whole definition, as a hash.
+    pub definition: String,
+    /// The target as it was named.
+    pub target: String,
+    /// The modes.
+    pub modes: Vec<String>,
+    /// Whether sizes were made smaller.
+    pub is_quick: bool,
+    /// Options that the user added.
+    pub extra: Vec<(String, String)>,
+    /// Values of axes to which the user kept it: (axis, value).
+    #[serde(default)]
+    pub only: Vec<(String, String)>,
+    /// Samples a row, if the user said.
+    pub samples: Option<u32>,
+    /// The seed of orders and offsets.
+    pub seed: u64,
+}
+
+/// The `format` of the first line.
+pub const JOURNAL_FORMAT: &str = "trueio-study-journal";
+
+/// A line after the first.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line<P> {
+    mode: String,
+    row: String,
+    round: u32,
+    #[serde(default)]
+    conditions: Vec<(String, String)>,
+    phase: P,
+}
+
+/// A sample of an earlier attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kept {
+    /// What was measured.
+    pub phase: PhaseRecord,
+    /// What had to be so, and what was found.
+    pub conditions: Vec<(String, String)>,
+}
+
+/// The samples of an earlier attempt: mode, row, round.
+pub type Samples = BTreeMap<(String, String, u32), Kept>;
+
+/// Why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The file could not be made, read or written.
+    #[error("the journal `{}` could not be {verb}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// `read`, `written`.
+        verb: &'static str,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is not a journal, or it is damaged.
+    #[error("`{}`, line {line}, is not a journal of a study that can be read here: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Why.
+        reason: String,
+    },
+    /// It belongs to another study, or to another run of it.
+    #[error("the journal `{}` is of another run: its {what} differs", path.display())]
+    Other {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        what: &'static str,
+    },
+}
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+impl Journal {
+    /// Begins a new one; the file must not exist.
+    ///
+    /// # Errors
+    /// It could not be made.
+    pub fn create(path: &Path, head: &Head) -> Result<Self, JournalError> {
+        let io = |source| JournalError::Io { path: path.to_owned(), verb: "written", source };
+        let file = File::options().write(true).create_new(true).open(path).map_err(io)?;
+        let mut journal = Self { path: path.to_owned(), file };
+        journal.line(head)?;
+        Ok(journal)
+    }
+
+    /// Reads the first line of a journal.
+    ///
+    /// # Errors
+    /// It cannot be read, or is none.
+    pub fn head(path: &Path) -> Result<Head, JournalError> {
+        let file =
+            File::open(path).map_err(|source| JournalError::Io { path: path.to_owned(), verb: "read", source })?;
+        let mut text = String::new();
+        BufReader::new(file).read_line(&mut text).map_err(|source| JournalError::Io {
+            path: path.to_owned(),
+            verb: "read",
+            source,
+        })?;
+        let damaged = |reason: String| JournalError::Damaged { path: path.to_owned(), line: 1, reason };
+        let head: Head = serde_json::from_str(&text).map_err(|e| damaged(e.to_string()))?;
+        if head.format != JOURNAL_FORMAT || head.version != trueio_model::STUDY_VERSION {
+            return Err(damaged(format!("`{}` version {}", head.format, head.version)));
+        }
+        Ok(head)
+    }
+
+    /// Goes on with one: its samples, and the file behind its last whole line.
+    ///
+    /// # Errors
+    /// It cannot be read, is damaged, or belongs to another run.
+    pub fn resume(path: &Path, head: &Head) -> Result<(Self, Samples), JournalError> {
+        let found = Self::head(path)?;
+        let differs = [
+            ("study", found.study != head.study),
+            ("definition of the study", found.definition != head.definition),
+            ("target", found.target != head.target),
+            ("list of modes", found.modes != head.modes),
+            ("size (`--quick`)", found.is_quick != head.is_quick),
+            ("list of added options", found.extra != head.extra),
+            ("choice of rows (`--only`)", found.only != head.only),
+            ("number of samples", found.samples != head.samples),
+        ];
+        if let Some((what, _)) = differs.into_iter().find(|(_, differs)| *differs) {
+            return Err(JournalError::Other { path: path.to_owned(), what });
+        }
+        let io = |verb| move |source| JournalError::Io { path: path.to_owned(), verb, source };
+        let file = File::options().read(true).write(true).open(path).map_err(io("read"))?;
+        let mut reader = BufReader::new(&file);
+        let mut samples = Samples::new();
+        let (mut text, mut end, mut number) = (String::new(), 0u64, 0);
+        loop {
+            text.clear();
+            let length = reader.read_line(&mut text).map_err(io("read"))?;
+            number += 1;
+            // Without its line feed a line was not finished.
+            if length == 0 || !text.ends_with('\n') {
+                break;
+            }
+            if number > 1 {
+                let line: Line<PhaseRecord> = serde_json::from_str(&text).map_err(|e| JournalError::Damaged {
+                    path: path.to_owned(),
+                    line: number,
+                    reason: e.to_string(),
+                })?;
+                let kept = Kept { phase: line.phase, conditions: line.conditions };
+                samples.insert((line.mode, line.row, line.round), kept);
+            }
+            end += length as u64;
+        }
+        let mut file = File::options().write(true).open(path).map_err(io("written"))?;
+        file.set_len(end).map_err(io("written"))?;
+        file.seek(std::io::SeekFrom::End(0)).map_err(io("written"))?;
+        Ok((Self { path: path.to_owned(), file }, samples))
+    }
+
+    /// Adds a sample.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn add(&mut self, mode: &str, row: &str, round: u32, kept: &Kept) -> Result<(), JournalError> {
+        let conditions = kept.conditions.clone();
+        self.line(&Line { mode: mode.to_owned(), row: row.to_owned(), round, conditions, phase: &kept.phase })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn line(&mut self, what: &impl Serialize) -> Result<(), JournalError> {
+        let io = |source| JournalError::Io { path: self.path.clone(), verb: "written", source };
+        let mut text = serde_json::to_string(what).map_err(|e| io(e.into()))?;
+        text.push('\n');
+        self.file.write_all(text.as_bytes()).map_err(io)
+    }
+}

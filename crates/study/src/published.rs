@@ -1,0 +1,202 @@
+//! The published figures: `published.csv`, tied to axes and metrics, in base units.
+//!
+//! Every column must be spoken for: a key, a figure, or named as not used. A figure that is not a number is an error,
+//! an empty cell is none. Numbers may be written with a comma for thousands in no case: the table was made for this.
+
+use crate::definition::{Definition, FigureColumn};
+use std::collections::BTreeMap;
+use trueio_model::{Impossible, OpKind, Statistic, StudyMetric};
+
+/// What was published, row by row.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Published {
+    /// The figures.
+    pub entries: Vec<Entry>,
+    /// Units that the source misnames.
+    pub corrections: Vec<String>,
+}
+
+/// One published figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its place: axis to the value's name in the study.
+    pub place: BTreeMap<String, String>,
+    /// Its place in the source: (column, value), in the table's order.
+    pub source_place: Vec<(String, String)>,
+    /// Of which operation.
+    pub op: Option<OpKind>,
+    /// Which of the source's machines.
+    pub setting: String,
+    /// Which figure.
+    pub metric: StudyMetric,
+    /// What the source made of its samples.
+    pub statistic: Statistic,
+    /// In base units.
+    pub value: f64,
+    /// Why it cannot have measured what it says.
+    pub impossible: Option<Impossible>,
+}
+
+impl Entry {
+    /// Whether it is about a row at `key`.
+    pub fn is_of(&self, key: &[(String, String)]) -> bool {
+        self.place.iter().all(|(axis, value)| key.iter().any(|(name, at)| name == axis && at == value))
+    }
+}
+
+/// Reads the table by the definition's rules.
+pub(crate) fn read_published(definition: &Definition, text: &str) -> Result<Published, String> {
+    let table = &definition.published;
+    let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
+    let columns: Vec<String> =
+        reader.headers().map_err(|e| e.to_string())?.iter().map(|name| name.trim().to_owned()).collect();
+    let position = |name: &str| {
+        columns.iter().position(|column| column == name).ok_or_else(|| format!("there is no column `{name}`"))
+    };
+    for (index, name) in columns.iter().enumerate() {
+        let uses = usize::from(table.keys.contains_key(name))
+            + usize::from(table.figure.iter().any(|f| f.column == *name))
+            + usize::from(table.unused.contains(name));
+        if uses != 1 || columns[..index].contains(name) {
+            return Err(format!(
+                "the column `{name}` must be spoken for exactly once: in `keys`, as a `figure`, or as `unused`"
+            ));
+        }
+    }
+    for figure in &table.figure {
+        if !figure.unit.fits(figure.metric) {
+            return Err(format!("`{}` cannot be in {}", figure.metric.name(), figure.unit.name()));
+        }
+        if figure.printed.is_some() != figure.why.is_some() {
+            return Err(format!("column `{}`: a corrected unit has `printed` and `why`", figure.column));
+        }
+    }
+    let keys: Vec<(usize, &String, &String)> =
+        table.keys.iter().map(|(column, axis)| Ok((position(column)?, column, axis))).collect::<Result<_, String>>()?;
+    let mut figures: Vec<(usize, &FigureColumn)> = Vec::new();
+    for figure in &table.figure {
+        figures.push((position(&figure.column)?, figure));
+    }
+    let mut entries = Vec::new();
+    for (index, record) in reader.records().enumerate() {
+        let line = index + 2;
+        let record = record.map_err(|e| format!("line {line}: {e}"))?;
+        let cell = |at: usize| record.get(at).unwrap_or_default().trim();
+        let mut common = Common::default();
+        for &(at, column, axis) in &keys {
+            common.take(definition, column, axis, cell(at)).map_err(|why| format!("line {line}: {why}"))?;
+        }
+        for &(at, figure) in &figures {
+            if cell(at).is_empty() {
+                continue;
+            }
+            let number = cell(at).parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+            let number = number.ok_or_else(|| format!("line {line}: `{}` is not a number of 0 or more", cell(at)))?;
+            let mut place = common.place.clone();
+            for (axis, value) in &figure.at {
+                place.insert(axis.clone(), value_named(definition, axis, value)?);
+            }
+            let mut entry = Entry {
+                place,
+                source_place: common.source_place.clone(),
+                op: common.op,
+                setting: common.setting.clone(),
+                metric: figure.metric,
+                statistic: figure.statistic,
+                value: number * figure.unit.in_base(),
+                impossible: None,
+            };
+            if !figure.at.is_empty() {
+                entry.source_place.push(("column".to_owned(), figure.column.clone()));
+            }
+            entry.impossible = impossible(definition, &entry, cell(at), figure);
+            entries.push(entry);
+        }
+    }
+    let corrections = table.figure.iter().filter_map(|figure| {
+        let (printed, why) = (figure.printed.as_ref()?, figure.why.as_ref()?);
+        Some(format!("`{}`: printed as {printed}, which is {}: {why}", figure.column, figure.unit.name()))
+    });
+    let mut corrections: Vec<String> = corrections.collect();
+    corrections.dedup();
+    Ok(Published { entries, corrections })
+}
+
+/// What all figures of a line share.
+#[derive(Default)]
+struct Common {
+    place: BTreeMap<String, String>,
+    source_place: Vec<(String, String)>,
+    op: Option<OpKind>,
+    setting: String,
+}
+
+impl Common {
+    fn take(&mut self, definition: &Definition, column: &str, axis: &str, text: &str) -> Result<(), String> {
+        self.source_place.push((column.to_owned(), text.to_owned()));
+        match axis {
+            "setting" => text.clone_into(&mut self.setting),
+            "op" => {
+                self.op = Some(match text {
+                    "read" => OpKind::Read,
+                    "write" => OpKind::Write,
+                    "trim" => OpKind::Trim,
+                    _ => return Err(format!("`{text}` is not an operation: read, write or trim")),
+                });
+            }
+            axis => {
+                self.place.insert(axis.to_owned(), value_named(definition, axis, text)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of the value that the source writes as `text`.
+fn value_named(definition: &Definition, axis: &str, text: &str) -> Result<String, String> {
+    let axes = definition.mode.values().flat_map(|mode| &mode.axis).chain(&definition.axis);
+    let mut values = axes.filter(|known| known.key == axis).flat_map(|known| &known.value);
+    let is_it = |value: &&crate::definition::AxisValue| value.published.as_deref().unwrap_or(&value.name) == text;
+    values
+        .find(is_it)
+        .map(|value| value.name.clone())
+        .ok_or_else(|| format!("the axis `{axis}` has no value that the source writes as `{text}`"))
+}
+
+/// What a limit says of a figure.
+fn impossible(definition: &Definition, entry: &Entry, printed: &str, figure: &FigureColumn) -> Option<Impossible> {
+    let limit = definition.limit.iter().find(|limit| {
+        limit.metric == entry.metric
+            && limit.place.iter().all(|(column, values)| {
+                entry.source_place.iter().any(|(name, value)| name == column && values.names(value))
+            })
+    })?;
+    let limit_bytes_per_s = limit.mb_per_s_max * 1e6;
+    let implied_bytes_per_s = match limit.bytes {
+        Some(bytes) if entry.value > 0.0 => bytes as f64 / entry.value,
+        Some(_) => f64::MAX,
+        None => entry.value,
+    };
+    if implied_bytes_per_s <= limit_bytes_per_s {
+        return None;
+    }
+    let place: Vec<&str> = entry.source_place.iter().map(|(_, value)| value.as_str()).collect();
+    let unit = figure.printed.as_deref().unwrap_or(figure.unit.name());
+    let implied = match limit.bytes {
+        Some(bytes) => format!(
+            "{printed} {unit} for {} is {}",
+            trueio_model::units::format_bytes(bytes),
+            trueio_model::units::format_bandwidth(implied_bytes_per_s)
+        ),
+        None => format!("{printed} {unit}"),
+    };
+    let sentence = format!("{}: {implied}, but {}.", place.join(", "), limit.why);
+    Some(Impossible {
+        place: entry.source_place.clone(),
+        metric: entry.metric,
+        value: entry.value,
+        implied_bytes_per_s,
+        limit_bytes_per_s,
+        sentence,
+    })
+}

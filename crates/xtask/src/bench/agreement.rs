@@ -1,0 +1,415 @@
+//! `cargo xtask bench fio-agreement`: do `trueio fio` and the installed fio say the same of the same job?
+//!
+//! Each case is one command line. Both programs run it in turn, each time in the other order, on a loop device
+//! over memory and on tmpfs; both answers are fio's JSON and are read by the same code. Where the job fixes
+//! how much is transferred, the bytes must be equal. A figure agrees if the median of one side lies
+//! within the range of the other's runs, widened for latencies by the width of fio's buckets (1/64).
+//!
+//! What does not agree is a difference, in whose favour it is said; one that is not in ours, and any
+//! difference of bytes, fails.
+//!
+//! Cannot see: less than the runs' own range, which is wide on a busy machine. It stands in the table.
+
+use super::targets::{TargetKind, Targets, replace_file};
+use super::{Options, circumstances, table};
+use crate::process::{self, Program, load_average};
+use crate::workspace;
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Where a job's file is.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// A loop device over memory.
+    Loop,
+    /// A new file on tmpfs.
+    Tmpfs,
+    /// Nowhere: the engine `null`.
+    Nothing,
+}
+
+/// A job: its name, where, its options.
+type Case = (&'static str, Place, &'static str);
+
+/// Jobs with `size` alone are fixed in what they transfer; the others run for the time of `--seconds`.
+const CASES: &[Case] = &[
+    ("libaio randread 4k qd1", Place::Loop, "--ioengine=libaio --rw=randread --bs=4k --iodepth=1 --direct=1"),
+    ("libaio randread 4k qd32", Place::Loop, "--ioengine=libaio --rw=randread --bs=4k --iodepth=32 --direct=1"),
+    ("libaio randwrite 4k qd1", Place::Loop, "--ioengine=libaio --rw=randwrite --bs=4k --iodepth=1 --direct=1"),
+    ("libaio randwrite 4k qd32", Place::Loop, "--ioengine=libaio --rw=randwrite --bs=4k --iodepth=32 --direct=1"),
+    ("libaio randrw 4k qd16", Place::Loop, "--ioengine=libaio --rw=randrw --bs=4k --iodepth=16 --direct=1"),
+    ("libaio read 128k qd8", Place::Loop, "--ioengine=libaio --rw=read --bs=128k --iodepth=8 --direct=1"),
+    ("libaio write 1m qd4", Place::Loop, "--ioengine=libaio --rw=write --bs=1m --iodepth=4 --direct=1"),
+    ("io_uring randread 4k qd1", Place::Loop, "--ioengine=io_uring --rw=randread --bs=4k --iodepth=1 --direct=1"),
+    ("io_uring randread 4k qd32", Place::Loop, "--ioengine=io_uring --rw=randread --bs=4k --iodepth=32 --direct=1"),
+    ("io_uring randwrite 4k qd8", Place::Loop, "--ioengine=io_uring --rw=randwrite --bs=4k --iodepth=8 --direct=1"),
+    ("io_uring read 64k qd16", Place::Loop, "--ioengine=io_uring --rw=read --bs=64k --iodepth=16 --direct=1"),
+    ("psync randread 4k", Place::Loop, "--ioengine=psync --rw=randread --bs=4k --direct=1"),
+    ("psync randwrite 4k", Place::Loop, "--ioengine=psync --rw=randwrite --bs=4k --direct=1"),
+    ("psync read 128k", Place::Loop, "--ioengine=psync --rw=read --bs=128k --direct=1"),
+    ("pvsync2 randread 16k", Place::Loop, "--ioengine=pvsync2 --rw=randread --bs=16k --direct=1"),
+    ("psync write 4k fdatasync", Place::Loop, "--ioengine=psync --rw=write --bs=4k --direct=1 --fdatasync=1"),
+    (
+        "libaio randread at 2000 a second",
+        Place::Loop,
+        "--ioengine=libaio --rw=randread --bs=4k --iodepth=8 --direct=1 --rate_iops=2000",
+    ),
+    (
+        "libaio randread 64 MiB qd4",
+        Place::Loop,
+        "--ioengine=libaio --rw=randread --bs=4k --iodepth=4 --direct=1 --size=64m",
+    ),
+    (
+        "libaio randwrite 32 MiB two clones",
+        Place::Loop,
+        "--ioengine=libaio --rw=randwrite --bs=8k --iodepth=4 --direct=1 --size=32m --numjobs=2 --group_reporting",
+    ),
+    (
+        "libaio randread of three sizes 32 MiB",
+        Place::Loop,
+        "--ioengine=libaio --rw=randread --bssplit=4k/50:16k/30:64k/20 --iodepth=4 --direct=1 --size=32m",
+    ),
+    ("psync read 4k 256 MiB", Place::Tmpfs, "--ioengine=psync --rw=read --bs=4k --size=128m --loops=2"),
+    ("psync write 64k 128 MiB", Place::Tmpfs, "--ioengine=psync --rw=write --bs=64k --size=128m"),
+    ("psync randrw 4k 64 MiB", Place::Tmpfs, "--ioengine=psync --rw=randrw --rwmixread=70 --bs=4k --size=64m"),
+    ("mmap randread 4k 64 MiB", Place::Tmpfs, "--ioengine=mmap --rw=randread --bs=4k --size=64m"),
+    ("pvsync2 randwrite 4k 64 MiB", Place::Tmpfs, "--ioengine=pvsync2 --rw=randwrite --bs=4k --size=64m"),
+    ("sync randread 4k 64 MiB", Place::Tmpfs, "--ioengine=sync --rw=randread --bs=4k --size=64m"),
+    ("null randread 4k 8 GiB", Place::Nothing, "--ioengine=null --rw=randread --bs=4k --size=8g"),
+];
+
+/// What a run says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Figures {
+    bytes: u64,
+    iops: f64,
+    bytes_per_s: f64,
+    lat_ns_mean: f64,
+    lat_ns_p50: f64,
+    lat_ns_p99: f64,
+}
+
+/// A figure: its name, where it is, whether more is better, whether it is a latency.
+type Figure = (&'static str, fn(&Figures) -> f64, bool, bool);
+
+const FIGURES: [Figure; 5] = [
+    ("IOPS", |f| f.iops, true, false),
+    ("bandwidth", |f| f.bytes_per_s, true, false),
+    ("lat mean", |f| f.lat_ns_mean, false, true),
+    ("lat p50", |f| f.lat_ns_p50, false, true),
+    ("lat p99", |f| f.lat_ns_p99, false, true),
+];
+
+/// How two sides' runs stand to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Agrees,
+    OursBetter,
+    FiosBetter,
+}
+
+/// Runs of one side: median and range.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Runs {
+    median: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Runs {
+    fn of(figures: &[Figures], of: fn(&Figures) -> f64) -> Self {
+        let mut values: Vec<f64> = figures.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        let at = |index: usize| values.get(index).copied().unwrap_or(0.0);
+        Self { median: at(values.len() / 2), min: at(0), max: at(values.len().saturating_sub(1)) }
+    }
+
+    /// Whether a value lies in the range, widened on both sides by a share of it.
+    fn holds(&self, value: f64, widened: f64) -> bool {
+        value >= self.min * (1.0 - widened) && value <= self.max * (1.0 + widened)
+    }
+
+    /// The range in percent of the median.
+    fn spread_percent(&self) -> f64 {
+        if self.median > 0.0 { (self.max - self.min) * 100.0 / self.median } else { 0.0 }
+    }
+}
+
+fn standing(ours: &Runs, fios: &Runs, more_is_better: bool, is_latency: bool) -> Standing {
+    let widened = if is_latency { 1.0 / 64.0 } else { 0.0 };
+    if ours.holds(fios.median, widened) || fios.holds(ours.median, widened) {
+        Standing::Agrees
+    } else if (ours.median > fios.median) == more_is_better {
+        Standing::OursBetter
+    } else {
+        Standing::FiosBetter
+    }
+}
+
+/// Reads fio's JSON: sums over the jobs and directions; percentiles of the direction with most I/Os.
+fn read(text: &[u8]) -> Result<Figures> {
+    let begin = text.iter().position(|&byte| byte == b'{').context("no JSON")?;
+    let report: Value = serde_json::from_slice(&text[begin..])?;
+    let mut figures =
+        Figures { bytes: 0, iops: 0.0, bytes_per_s: 0.0, lat_ns_mean: 0.0, lat_ns_p50: 0.0, lat_ns_p99: 0.0 };
+    let (mut ios, mut most) = (0, 0);
+    for job in report["jobs"].as_array().context("no jobs")? {
+        ensure!(job["error"] == 0, "a job failed with error {}", job["error"]);
+        for of in ["read", "write"].map(|name| &job[name]) {
+            let count = of["total_ios"].as_u64().context("no total_ios")?;
+            let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+            figures.bytes += of["io_bytes"].as_u64().context("no io_bytes")?;
+            figures.iops += number(&of["iops"]);
+            figures.bytes_per_s += number(&of["bw_bytes"]);
+            figures.lat_ns_mean += number(&of["lat_ns"]["mean"]) * count as f64;
+            ios += count;
+            if count > most {
+                most = count;
+                figures.lat_ns_p50 = number(&of["lat_ns"]["percentile"]["50.000000"]);
+                figures.lat_ns_p99 = number(&of["lat_ns"]["percentile"]["99.000000"]);
+            }
+        }
+    }
+    ensure!(ios > 0, "no I/O was done");
+    figures.lat_ns_mean /= ios as f64;
+    Ok(figures)
+}
+
+/// A folder on tmpfs, gone afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Result<Self> {
+        let path = PathBuf::from(format!("/dev/shm/trueio-bench-agreement-{}", std::process::id()));
+        fs::create_dir(&path).with_context(|| path.display().to_string())?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// One run of one side.
+fn run_one(
+    program: &Path,
+    is_ours: bool,
+    case: &Case,
+    device: &Path,
+    folder: &Folder,
+    seconds: u32,
+) -> Result<Figures> {
+    let (_, place, flags) = case;
+    let mut command = Command::new(program);
+    if is_ours {
+        command.arg("fio");
+    }
+    command.args(["--name=j", "--output-format=json", "--lat_percentiles=1", "--randrepeat=1"]);
+    command.args(flags.split_whitespace()).current_dir(&folder.0);
+    if !flags.contains("--size=") {
+        command.args(["--time_based".to_owned(), format!("--runtime={seconds}"), "--size=100%".to_owned()]);
+    }
+    match place {
+        Place::Loop => command.arg(format!("--filename={}", device.display())),
+        // A file that neither side finds: each makes it as it makes its files.
+        Place::Tmpfs => command.arg("--filename=f"),
+        Place::Nothing => &mut command,
+    };
+    let limit = Duration::from_secs(u64::from(seconds) * 5 + 60);
+    let cost = Program { command: &mut command, cpu: None, limit }.run()?;
+    let cost = cost.checked(&format!("`{} {flags}`", program.display()))?;
+    if *place == Place::Tmpfs {
+        fs::remove_file(folder.0.join("f")).context("the file of the job")?;
+    }
+    read(&cost.stdout)
+}
+
+/// Measures, prints; `false` if something does not agree and is not in our favour.
+pub(crate) fn run(args: &[&str]) -> Result<bool> {
+    let options = Options::parse(args)?;
+    if options.cases == ["list"] {
+        CASES.iter().for_each(|(name, ..)| println!("{name}"));
+        return Ok(true);
+    }
+    ensure!(workspace::is_root(), "a loop device needs root");
+    let trueio = match &options.trueio {
+        Some(program) => program.clone(),
+        None => workspace::build_release()?,
+    };
+    let trueio = fs::canonicalize(&trueio).with_context(|| trueio.display().to_string())?;
+    let tools = super::tools::Tools {
+        trueio: trueio.clone(),
+        fio: std::env::var_os("FIO").unwrap_or_else(|| "fio".into()).into(),
+        uring_limit: None,
+    };
+    if Command::new(&tools.fio).arg("--version").output().is_err() {
+        bail!("there is no fio here; FIO=PROGRAM names one");
+    }
+    process::install_stop_handler()?;
+    let targets = Targets::new(&[TargetKind::Loop], &workspace::target_dir()?.join("tmp"));
+    let device = targets.path(TargetKind::Loop).map_err(|reason| anyhow!("{reason}"))?.to_owned();
+    let folder = Folder::new()?;
+    let load_before = load_average();
+    let cases: Vec<&Case> = CASES.iter().filter(|case| options.wants(case.0)).collect();
+    ensure!(!cases.is_empty(), "no such case; `--cases list` prints them");
+    let mut runs: Vec<[Vec<Figures>; 2]> = cases.iter().map(|_| Default::default()).collect();
+    for pair in 0..options.pair_count {
+        for (case, runs) in cases.iter().zip(&mut runs) {
+            // The other one first, each time: what drifts favours neither.
+            for side in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
+                let program = if side == 0 { &trueio } else { &tools.fio };
+                let figures = run_one(program, side == 0, case, &device, &folder, options.seconds);
+                runs[side].push(figures.with_context(|| case.0.to_owned())?);
+            }
+        }
+        eprintln!("pair {} of {}", pair + 1, options.pair_count);
+    }
+    let mut text = format!(
+        "{} pairs of runs of {} s (or of a fixed size), {}. Load average {load_before} before, {} after.\n\n\
+         | job | on | bytes | IOPS: trueio, fio | ratio | range | lat mean | lat p50 | lat p99 | it says |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n",
+        options.pair_count,
+        options.seconds,
+        circumstances(&tools),
+        load_average(),
+    );
+    let mut failed = 0;
+    for (case, [ours, fios]) in cases.iter().zip(&runs) {
+        let (row, agrees) = row(case, ours, fios);
+        text.push_str(&row);
+        failed += usize::from(!agrees);
+    }
+    println!("{text}");
+    if let Some(path) = &options.markdown {
+        let page = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let page = table::between_markers(&page, &text)
+            .with_context(|| format!("{} has no markers `bench:begin` and `bench:end`", path.display()))?;
+        replace_file(path, &page)?;
+    }
+    println!("{} jobs, {failed} with a difference that is not in our favour", cases.len());
+    Ok(failed == 0)
+}
+
+/// A row of the table, and whether it stands.
+fn row(case: &Case, ours: &[Figures], fios: &[Figures]) -> (String, bool) {
+    let (name, place, flags) = case;
+    let is_fixed = flags.contains("--size=");
+    let bytes = |runs: &[Figures]| {
+        let first = runs.first().map_or(0, |figures| figures.bytes);
+        runs.iter().all(|figures| figures.bytes == first).then_some(first)
+    };
+    let has_equal_bytes = bytes(ours).is_some() && bytes(ours) == bytes(fios);
+    let mut better = Vec::new();
+    let mut worse = Vec::new();
+    let mut sides = Vec::new();
+    for (figure, of, more_is_better, is_latency) in FIGURES {
+        let (a, b) = (Runs::of(ours, of), Runs::of(fios, of));
+        sides.push((a, b));
+        match standing(&a, &b, more_is_better, is_latency) {
+            Standing::Agrees => {}
+            Standing::OursBetter => better.push(figure),
+            Standing::FiosBetter => worse.push(figure),
+        }
+    }
+    let mut says = Vec::new();
+    // The one difference of meaning among these jobs: fio counts from when an I/O was issued.
+    if flags.contains("--rate") && worse.iter().any(|figure: &&str| figure.starts_with("lat")) {
+        worse.retain(|figure| !figure.starts_with("lat"));
+        says.push("lat counts from the intended start here".to_owned());
+    }
+    if is_fixed && !has_equal_bytes {
+        says.push("bytes differ".to_owned());
+    }
+    if !better.is_empty() {
+        says.push(format!("less of the tool's own cost: {}", better.join(", ")));
+    }
+    if !worse.is_empty() {
+        says.push(format!("fio is ahead: {}", worse.join(", ")));
+    }
+    if says.is_empty() {
+        says.push("agrees".to_owned());
+    }
+    let us = |(a, b): (Runs, Runs)| format!("{:.1}, {:.1} µs", a.median / 1e3, b.median / 1e3);
+    let (a, b) = sides[0];
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "| {name} | {} | {} | {:.0}, {:.0} | {:.2} | {:.0} %, {:.0} % | {} | {} | {} | {} |",
+        match place {
+            Place::Loop => "loop",
+            Place::Tmpfs => "tmpfs",
+            Place::Nothing => "nothing",
+        },
+        match (is_fixed, has_equal_bytes) {
+            (false, _) => "by time",
+            (true, true) => "equal",
+            (true, false) => "differ",
+        },
+        a.median,
+        b.median,
+        if b.median > 0.0 { a.median / b.median } else { 0.0 },
+        a.spread_percent(),
+        b.spread_percent(),
+        us(sides[2]),
+        us(sides[3]),
+        us(sides[4]),
+        says.join("; ")
+    );
+    (text, worse.is_empty() && (!is_fixed || has_equal_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(values: &[f64]) -> Runs {
+        let figures: Vec<Figures> = values
+            .iter()
+            .map(|&iops| Figures {
+                bytes: 1,
+                iops,
+                bytes_per_s: 0.0,
+                lat_ns_mean: 0.0,
+                lat_ns_p50: 0.0,
+                lat_ns_p99: 0.0,
+            })
+            .collect();
+        Runs::of(&figures, |figures| figures.iops)
+    }
+
+    #[test]
+    fn medians_within_the_others_range_agree_and_others_are_told_by_whom_they_favour() {
+        let of = |ours: &[f64], fios: &[f64], more, latency| standing(&runs(ours), &runs(fios), more, latency);
+        assert_eq!(of(&[100.0, 110.0, 120.0], &[105.0, 118.0, 130.0], true, false), Standing::Agrees);
+        assert_eq!(of(&[100.0, 101.0, 102.0], &[90.0, 91.0, 92.0], true, false), Standing::OursBetter);
+        assert_eq!(of(&[100.0, 101.0, 102.0], &[90.0, 91.0, 92.0], false, false), Standing::FiosBetter);
+        // Within fio's bucket a latency agrees.
+        assert_eq!(of(&[100.0], &[101.0], false, true), Standing::Agrees);
+        assert_eq!(of(&[100.0], &[101.0], false, false), Standing::OursBetter);
+    }
+
+    #[test]
+    fn figures_are_summed_over_jobs_and_a_failed_job_gives_none() {
+        let lat = |mean: f64| serde_json::json!({"mean": mean, "percentile": {"50.000000": 9, "99.000000": 99}});
+        let report = serde_json::json!({"jobs": [
+            {"error": 0, "read": {"total_ios": 3, "io_bytes": 30, "iops": 3.0, "bw_bytes": 30, "lat_ns": lat(10.0)},
+             "write": {"total_ios": 1, "io_bytes": 10, "iops": 1.0, "bw_bytes": 10, "lat_ns": lat(50.0)}}]});
+        let figures = read(report.to_string().as_bytes()).unwrap();
+        assert_eq!((figures.bytes, figures.iops, figures.lat_ns_mean), (40, 4.0, 20.0));
+        let failed = report.to_string().replace("\"error\":0", "\"error\":5");
+        assert!(read(failed.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn there_are_at_least_twenty_jobs_and_no_name_stands_twice() {
+        let names: std::collections::BTreeSet<_> = CASES.iter().map(|case| case.0).collect();
+        assert!(names.len() == CASES.len() && names.len() >= 20);
+    }
+}
