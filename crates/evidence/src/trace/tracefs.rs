@@ -58,6 +58,9 @@ fn failed(what: &str, error: impl std::fmt::Display) -> String {
     format!("{what}: {error}")
 }
 
+/// So many times, a millisecond apart, a busy instance is tried to be removed.
+const REMOVAL_ATTEMPTS: u32 = 200;
+
 /// The root of tracefs.
 #[derive(Debug)]
 pub(crate) struct Tracefs {
@@ -309,7 +312,15 @@ impl Drop for Instance {
             self.disable();
         }
         self.open = None;
-        let _ = rustix::fs::unlinkat(&self.tracefs.root, format!("instances/{}", self.name), AtFlags::REMOVEDIR);
+        let path = format!("instances/{}", self.name);
+        // A process begun meanwhile holds copies of what was open until its exec has closed them, which can be
+        // after the call that began it has returned. What stays even so goes with the next run (`remove_stale`).
+        for _ in 0..REMOVAL_ATTEMPTS {
+            match rustix::fs::unlinkat(&self.tracefs.root, &path, AtFlags::REMOVEDIR) {
+                Err(Errno::BUSY) => std::thread::sleep(std::time::Duration::from_millis(1)),
+                _ => break,
+            }
+        }
     }
 }
 
