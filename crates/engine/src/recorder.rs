@@ -9,7 +9,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use trueio_model::{
-    Histogram, IoFailure, LatencySet, OpKind, OpRecord, QueueCounts, SampledIo, SeriesRow, ThreadUsage, VerifyFailure,
+    DepthSearch, Histogram, IoFailure, LatencySet, OpKind, OpRecord, QueueCounts, SampledIo, SeriesRow, ThreadUsage, VerifyFailure,
 };
 
 /// Rows kept at most; 36,000 of 100 ms are an hour.
@@ -335,6 +335,8 @@ pub struct WorkerReport {
     pub samples: Vec<SampledIo>,
     /// How long the worker waited for its source, and took from it, in nanoseconds; 0 without one.
     pub source_wait_ns: u64,
+    /// The search for a queue depth, if there was one.
+    pub depth_search: Option<DepthSearch>,
     /// What the engine noticed.
     pub engine_notes: Vec<String>,
     /// The error that ended the worker before its limits, if one did.
@@ -365,6 +367,7 @@ impl WorkerReport {
             verify_failure_count: 0,
             samples: Vec::new(),
             source_wait_ns: 0,
+            depth_search: None,
             engine_notes: Vec::new(),
             fatal: None,
             was_stopped: false,

@@ -135,6 +135,7 @@ fn null_plan() -> JobPlan {
         output: OutputPlan::default(),
         trace_syscalls: false,
         strace: false,
+        control: Default::default(),
         values: Vec::new(),
     }
 }

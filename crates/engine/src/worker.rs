@@ -32,6 +32,7 @@ use crate::snapshot::Snapshot;
 use crate::source::HttpSource;
 use crate::{burn, command};
 use explain::explain;
+use search::Search;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -44,6 +45,7 @@ use verifying::Verifier;
 
 mod explain;
 mod guard;
+mod search;
 mod start;
 mod state;
 mod supply;
@@ -313,6 +315,10 @@ pub struct Worker<'a, E, C> {
     write_sequence: u64,
     verifier: Option<Verifier>,
     watched: guard::Watched,
+    /// The search for a queue depth, if the job has a latency target.
+    search: Option<Box<Search>>,
+    /// Free slots that are not used: the queue is to be less deep than it could be.
+    reserve: usize,
     /// Requests taken from the generator before this block; see [`Worker::issued`].
     issued_before: u64,
     /// The due time of the request at `block_at`, once the calendar was asked for it.
@@ -382,6 +388,8 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             most => (most as usize).min(depth),
         };
         let samples = Samples::new(context.sample_window, &clock);
+        let target = plan.control.latency_target;
+        let search = target.map(|target| Box::new(Search::new(target, plan.queue.depth, &clock)));
         let (verifier, fatal) = match Verifier::new(plan, context.worker) {
             Ok(verifier) => (verifier, None),
             Err(sentence) => (None, Some(sentence)),
@@ -409,7 +417,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             },
             // What is fetched is in the buffer before its slot is taken.
             writes_need_data: plan.source.is_none() && (E::KIND.touches_files() || plan.content.refill),
-            has_work_per_io: plan.pace.is_some() || plan.verify.is_some() || context.log.is_some(),
+            has_work_per_io: has_work_per_io(plan) || context.log.is_some(),
             calendar: Calendar::new(plan, context.worker),
             recorder: Recorder::new(&ops, plan.pace.is_some()),
             slots: vec![slot; depth].into(),
@@ -426,6 +434,8 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             write_sequence: 0,
             verifier,
             watched: guard::Watched::default(),
+            search,
+            reserve: 0,
             issued_before: 0,
             pending_due: None,
             thought_at: 0,
@@ -514,6 +524,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         self.usage_from = thread_usage();
         if !self.is_ramping {
             self.look_for_window(self.started);
+            self.begin_search(self.started);
         }
         self.next_event = if self.is_ramping { self.measured_from } else { self.next_look() };
         let mut last = self.measured_from;
@@ -541,7 +552,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             let mut queued = 0;
             let mut wait = if self.is_done { Wait::Everything } else { Wait::No };
             if !self.is_done {
-                while queued < self.batch && self.free_count > 0 {
+                while queued < self.batch && self.free_count > self.reserve {
                     if self.block_at == self.block_end {
                         self.issued_before += u64::from(self.block_end);
                         self.block_end = self.generator.refill(&mut self.block) as u32;
@@ -667,7 +678,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                         }
                         if left_ns > C::POLL_NS { (1, Some(left_ns - C::POLL_NS)) } else { (0, None) }
                     }
-                    Wait::No if self.free_count == 0 => (complete_min.min(in_flight), None),
+                    Wait::No if self.free_count <= self.reserve => (complete_min.min(in_flight), None),
                     Wait::No => {
                         // The queue is not full yet: the next submission. Filling a deep one may take
                         // longer than a row, and end behind the deadline.
@@ -695,7 +706,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     /// Neighbours that were handed over together have the same latency and are counted in one go.
     #[inline(always)]
     fn complete(&mut self, count: usize, now: u64, call: &Call) {
-        if self.has_work_per_io && self.free_count == 0 {
+        if self.has_work_per_io && self.free_count <= self.reserve {
             // The queue was full until now: whatever was due meanwhile waited for the device.
             self.free_since = now;
         }
@@ -765,6 +776,11 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             self.samples.offer(&slot.request, slot.issued, now, &self.clock);
         }
         self.log_one(&slot, u64::from(slot.request.length), now);
+        if let Some(search) = &mut self.search
+            && search.count(slot.issued, now)
+        {
+            self.next_event = now;
+        }
         if self.calendar.is_some() {
             self.record_paced(&slot, now);
         }
@@ -973,15 +989,14 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
 
     /// The same, or the next look for a window in which I/Os are sampled.
     fn next_look(&self) -> u64 {
-        self.next_row_or_end().min(self.samples.next_poll)
+        let look = self.next_row_or_end().min(self.samples.next_poll);
+        self.search.as_ref().map_or(look, |search| look.min(search.end))
     }
 
     /// Looks whether I/Os are sampled from now on.
     fn look_for_window(&mut self, now: u64) {
         self.samples.poll(now, &self.clock);
-        let plan = self.context.plan;
-        self.has_work_per_io =
-            plan.pace.is_some() || plan.verify.is_some() || self.log.is_some() || self.samples.is_open();
+        self.has_work_per_io = has_work_per_io(self.context.plan) || self.log.is_some() || self.samples.is_open();
     }
 
     /// The ramp's end, a row's end, the deadline: whatever has come by `now`.
@@ -992,6 +1007,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             self.recorder.reset();
             self.count_submissions_in_flight();
             self.usage_from = thread_usage();
+            self.begin_search(now);
         }
         if !self.is_ramping {
             while now >= self.next_boundary() {
@@ -1004,6 +1020,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 self.row_from = end;
                 self.row_ended(end_ns);
             }
+            self.end_search_window(now);
             if now >= self.deadline && !self.is_done {
                 self.is_done = true;
                 self.ended = self.deadline;
@@ -1230,6 +1247,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 SOURCE_WAIT_BUSY.as_micros()
             ));
         }
+        engine_notes.extend(self.search.as_ref().map(|search| search.sentence()));
         let source_wait_ns = self.supply.as_ref().map_or(0, |supply| self.clock.to_ns(supply.waited));
         let queue = (!E::BLOCKS).then_some(self.recorder.queue);
         let (ops, series, pacing_lateness) = self.recorder.finish(!E::BLOCKS);
@@ -1253,11 +1271,17 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             verify_failure_count: self.verify_failure_count,
             samples: self.samples.into_kept(),
             source_wait_ns,
+            depth_search: self.search.map(|search| search.result()),
             engine_notes,
             fatal: self.fatal,
             was_stopped: self.was_stopped,
         }
     }
+}
+
+/// True if each completion is looked at, whether I/Os are sampled or logged or not.
+fn has_work_per_io(plan: &JobPlan) -> bool {
+    plan.pace.is_some() || plan.verify.is_some() || plan.control.latency_target.is_some()
 }
 
 /// What was used between two readings of a thread that measured for `elapsed_ns`.

@@ -14,6 +14,7 @@
 //! it with `O_EXCL`, so that what was mounted since then is found.
 
 mod command;
+mod control;
 mod files;
 mod job;
 mod names;

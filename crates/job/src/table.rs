@@ -1135,6 +1135,44 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "latency_target",
+        kind: ValueKind::DurationMicros,
+        unit: "time (bare: µs)",
+        default: DefaultValue::Unset("the queue is as deep as `iodepth` says"),
+        summary: "The highest queue depth is looked for, up to `iodepth`, at which I/Os take no longer",
+        detail: "Each depth is tried for a `latency_window`, `iodepth` first, then by halves; the job ends when the depth is \
+                 found. The figures are of all windows. A window counts the I/Os that were issued and completed in \
+                 it, and one without any is longer. If not even one I/O at a time keeps the target, the job runs \
+                 to its end; where every I/O must keep it, the run has failed.",
+        section: Section::Pace,
+        ..BASE
+    },
+    OptionRow {
+        name: "latency_window",
+        kind: ValueKind::DurationMicros,
+        unit: "time (bare: µs)",
+        default: DefaultValue::Unset("`latency_target` needs it"),
+        summary: "How long each queue depth is tried for `latency_target`",
+        section: Section::Pace,
+        ..BASE
+    },
+    OptionRow {
+        name: "latency_percentile",
+        kind: ValueKind::Percentiles,
+        unit: "percent",
+        default: DefaultValue::Text("100"),
+        summary: "The share of a window's I/Os that must keep `latency_target`",
+        section: Section::Pace,
+        ..BASE
+    },
+    OptionRow {
+        name: "latency_run",
+        summary: "The job goes on when the queue depth for `latency_target` is found, and adjusts it",
+        detail: "After a window that misses the target a lower depth is looked for, after five that keep it a higher one.",
+        section: Section::Pace,
+        ..BASE
+    },
+    OptionRow {
         name: "rate_process",
         kind: ValueKind::Choice(RATE_PROCESS),
         unit: "word",

@@ -250,7 +250,7 @@ fn help_says_what_scripts_look_for() {
     assert!(engine_help(Some("io_uring")).unwrap().contains("fixedbufs"));
     assert_eq!(engine_help(Some("nosuch")), None);
     assert!(command_help(Some("blocksize")).unwrap().contains("4096"));
-    assert!(command_help(Some("latency_target")).unwrap().contains("refused"));
+    assert!(command_help(Some("cgroup")).unwrap().contains("refused"));
     assert_eq!(command_help(Some("nosuch")), None);
     assert!(command_help(None).unwrap().lines().count() > 250);
 }
@@ -438,7 +438,7 @@ fn a_job_file_permits_no_destruction_starts_no_program_and_asks_no_network() {
 #[test]
 fn what_is_not_done_is_refused_by_name_with_the_nearest_thing_that_works() {
     for (asked, sentence) in [
-        ("--latency_target=5ms", "instead: several jobs"),
+        ("--cgroup=x", "instead: `systemd-run"),
         ("--zonemode=zbd", "zoned devices by their rules"),
         ("--allow_mounted_write=1", "unmount it"),
         ("--fallocate=keep", "`fallocate=native`"),

@@ -10,6 +10,7 @@
 //! No I/O, no clock, no operating system: everything in this crate is a pure function of its input.
 
 mod comparison;
+mod control;
 mod evidence;
 mod fact;
 mod facts;
@@ -35,6 +36,7 @@ pub use comparison::{
     Answer, Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Circumstance, Comparison, Conclusion, Figure, GateResult,
     GateVerdict, Method, Metric, Needs, Part, Ratio, Side, Slice,
 };
+pub use control::{Control, DepthSearch, DepthWindow, LatencyTarget};
 pub use evidence::{Check, CheckOutcome, EvidenceLevel, Verdict};
 pub use fact::Fact;
 pub use facts::{

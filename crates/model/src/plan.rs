@@ -2,7 +2,7 @@
 //! nanoseconds and seeds. A plan is complete before anything is touched; a request that cannot be
 //! planned is refused instead.
 
-use crate::{OpKind, Origin, OutputPlan, SourcePlan, SteadyPlan, Verify};
+use crate::{Control, OpKind, Origin, OutputPlan, SourcePlan, SteadyPlan, Verify};
 use serde::{Deserialize, Serialize};
 
 /// Everything that a run does, in order.
@@ -71,6 +71,9 @@ pub struct JobPlan {
     /// What ends the job as failed.
     #[serde(default, skip_serializing_if = "Guard::is_none")]
     pub guard: Guard,
+    /// What steers it while it runs.
+    #[serde(default, skip_serializing_if = "Control::is_none")]
+    pub control: Control,
     /// Whether what was written is read back and compared.
     pub verify: Option<Verify>,
     /// io_uring's own choices; other engines ignore them.

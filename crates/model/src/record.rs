@@ -1,7 +1,7 @@
 //! What was measured, with everything needed to judge it later and elsewhere.
 
 use crate::{
-    Check, EngineKind, Environment, EvidenceLevel, Histogram, JobSpec, Plan, QueueCounts, SteadyState, SyscallTrace,
+    Check, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram, JobSpec, Plan, QueueCounts, SteadyState, SyscallTrace,
     TargetFacts, ThreadUsage, TraceRecord, Verdict,
 };
 use serde::{Deserialize, Serialize};
@@ -213,6 +213,9 @@ pub struct JobRecord {
     /// that do not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueCounts>,
+    /// The search for a queue depth of each worker, if the job had a latency target.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depth_searches: Vec<DepthSearch>,
     /// The same of each worker by itself, where [`Grouping::Worker`](crate::Grouping) asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<JobRecord>,

@@ -62,6 +62,7 @@ fn merge_all(
         engine_notes: notes,
         threads: ThreadUsage::default(),
         queue: None,
+        depth_searches: Vec::new(),
         workers: Vec::new(),
     };
     let mut fatal = None;
@@ -83,6 +84,7 @@ fn merge_all(
             *waited += report.source_wait_ns;
         }
         was_stopped |= report.was_stopped;
+        record.depth_searches.extend(report.depth_search);
         for op in report.ops {
             add_op(&mut record.ops, op);
         }

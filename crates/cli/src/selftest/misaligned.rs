@@ -99,6 +99,7 @@ fn attempt(stage: &Stage, directory: &Path) -> Result<Row, String> {
         verified_block_count: 0,
         verify_failure_count: 0,
         source_wait_ns: None,
+        depth_searches: Vec::new(),
         engine_notes: Vec::new(),
         threads: ThreadUsage::default(),
         queue: None,

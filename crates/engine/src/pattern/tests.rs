@@ -83,6 +83,7 @@ fn plan(blocks: u64, offset: u64, mix: OpMix, order: Order, sizes: BlockSizes) -
         output: OutputPlan::default(),
         trace_syscalls: false,
         strace: false,
+        control: Default::default(),
         values: Vec::new(),
     }
 }

@@ -122,6 +122,7 @@ impl Job {
             output: OutputPlan::default(),
             trace_syscalls: false,
             strace: false,
+            control: Default::default(),
             values: Vec::new(),
         };
         Self { plan, files: Vec::new(), stop: AtomicBool::new(false), worker: 0, log: None, snapshot: None }

@@ -107,6 +107,7 @@ pub fn job(path: &str, mix: OpMix, size_bytes: u64) -> JobPlan {
         output: OutputPlan::default(),
         trace_syscalls: false,
         strace: false,
+        control: Default::default(),
         values: Vec::new(),
     }
 }
@@ -141,6 +142,7 @@ pub fn record(ops: Vec<OpRecord>) -> JobRecord {
         verified_block_count: 0,
         verify_failure_count: 0,
         source_wait_ns: None,
+        depth_searches: Vec::new(),
         engine_notes: Vec::new(),
         threads: ThreadUsage::default(),
         queue: None,

@@ -2,6 +2,7 @@
 
 use super::Planner;
 use super::command::{check_command, plan_command};
+use super::control::plan_control;
 use super::files::{JobFile, Use, plan_files};
 use super::names::plan_names;
 use super::output::plan_output;
@@ -207,6 +208,7 @@ pub(super) fn plan_job(
         command,
         cpu_load: plan_cpu_load(planner, values, engine)?,
         guard: plan_guard(planner, values),
+        control: plan_control(planner, values)?,
         verify,
         uring,
         simulated,

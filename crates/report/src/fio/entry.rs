@@ -59,12 +59,22 @@ pub(super) struct Entry<'a> {
     pub(super) latency: [f64; LATENCY_CLASSES],
     /// The phases whose figures are here.
     pub(super) phase: Option<&'a PhaseRecord>,
+    /// The queue depth that a job with a latency target came to.
+    depth_found: Option<u32>,
 }
 
 /// fio's limits of the distribution of latencies: 10 in nanoseconds, 10 in microseconds, 12 in
 /// milliseconds.
 pub(super) const LATENCY_CLASSES: usize = 32;
 pub(super) const LATENCY_LIMITS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+
+/// A latency target, and the queue depth that came of it.
+pub(super) struct Target {
+    pub(super) target_ns: u64,
+    pub(super) window_us: u64,
+    pub(super) percent: f64,
+    pub(super) depth: u32,
+}
 
 /// One direction.
 #[derive(Default)]
@@ -272,6 +282,17 @@ impl Entry<'_> {
         [output.slat_percentiles, output.clat_percentiles, output.lat_percentiles || self.plan.pace.is_some()]
     }
 
+    /// What fio tells of the search for a queue depth, whether there was one or not.
+    pub(super) fn latency_target(&self) -> Target {
+        let plan = self.plan.control.latency_target;
+        Target {
+            target_ns: plan.map_or(0, |target| target.target_ns),
+            window_us: plan.map_or(0, |target| target.window_ns / 1_000),
+            percent: plan.map_or(100.0, |target| target.percent),
+            depth: self.depth_found.unwrap_or(self.plan.queue.depth),
+        }
+    }
+
     /// What is reported of each direction.
     pub(super) fn reported(&self) -> Vec<(&'static str, &Figures)> {
         let each = ["read", "write", "trim"].into_iter().zip(&self.ops);
@@ -351,6 +372,7 @@ fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a>
         complete: [0.0; 7],
         latency: [0.0; LATENCY_CLASSES],
         phase: first.phase,
+        depth_found: None,
     };
     let mut queue = QueueCounts::default();
     for unit in units {
@@ -375,6 +397,9 @@ fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a>
             };
             add_op(figures, op, job.elapsed_ns, is_paced, unit.plan);
         }
+        // Of several workers the least: all of them keep the target with it.
+        let found = job.depth_searches.iter().map(|search| search.depth).chain(entry.depth_found).min();
+        entry.depth_found = found;
         entry.threads.add(&threads_of(job, unit));
         queue.add(&queue_of(job, unit.plan));
     }

@@ -95,12 +95,13 @@ fn job(document: &Document<'_>, entry: &Entry<'_>, has_bins: bool) -> Object {
         object.int("total_err", entry.failure_count);
         object.int("first_error", entry.first_error);
     }
-    object.int("latency_depth", entry.plan.queue.depth);
-    object.int("latency_target", 0);
-    object.int("latency_target_ns", 0);
-    object.float("latency_percentile", 100.0);
-    object.int("latency_window", 0);
-    object.int("latency_window_us", 0);
+    let target = entry.latency_target();
+    object.int("latency_depth", target.depth);
+    object.int("latency_target", target.target_ns);
+    object.int("latency_target_ns", target.target_ns);
+    object.float("latency_percentile", target.percent);
+    object.int("latency_window", target.window_us);
+    object.int("latency_window_us", target.window_us);
     if let Some(description) = document.description(entry.first) {
         object.text("desc", description);
     }

@@ -5,7 +5,7 @@
 //! all of them are large. A line `trueio` under each job says what the evidence says of it.
 
 use super::buckets::{deviation_ns, percentiles};
-use super::entry::{Document, Entry, Figures, LATENCY_LIMITS, Samples};
+use super::entry::{Document, Entry, Figures, LATENCY_LIMITS, Samples, Target};
 use super::json::{ctime, outcome};
 use crate::text::clean;
 use std::fmt::Write as _;
@@ -114,7 +114,11 @@ fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
     if entry.plan.continue_on_error && entry.failure_count > 0 {
         let _ = writeln!(text, "     errors    : total={}, first_error={}", entry.failure_count, entry.first_error);
     }
-    let _ = writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={}", entry.plan.queue.depth);
+    let Target { target_ns, window_us, percent, depth } = entry.latency_target();
+    let _ = writeln!(
+        text,
+        "     latency   : target={target_ns}, window={window_us}, percentile={percent:.2}%, depth={depth}"
+    );
     evidence(text, document, entry);
 }
 
