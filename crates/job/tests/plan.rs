@@ -225,7 +225,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("rate_cycle", &[("rate_iops_min", "100")], "500"),
         ("max_latency", &[], "10ms"),
         ("latency_target", &[("latency_window", "1s")], "2ms"),
-        ("latency_window", &[("latency_target", "2ms")], "1s"),
+        ("latency_window", &[("latency_target", "2ms"), ("latency_window", "1s")], "2s"),
         ("latency_percentile", &[("latency_target", "2ms"), ("latency_window", "1s")], "99.9"),
         ("latency_run", &[("latency_target", "2ms"), ("latency_window", "1s")], "true"),
         ("rate_process", &[("rate_iops", "1000")], "poisson"),

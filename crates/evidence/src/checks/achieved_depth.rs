@@ -10,7 +10,7 @@
 //! Threshold: below 80 % of workers × iodepth: suspect. An engine takes completions and hands over
 //! new I/Os in batches, and between the two the queue is not full: at depth 32 and 85,000 IOPS on a
 //! virtio disk this tool keeps 28 to 30, and the latencies are those of that depth. Does not apply to engines that block, to
-//! paced jobs (there the depth is a limit), nor with think time.
+//! paced jobs (there the depth is a limit), nor with think time, nor where a job steers its depth (`latency_target`).
 
 use crate::facts::{PhaseFacts, finding, not_applicable};
 use trueio_model::units::three_digits;
@@ -27,8 +27,9 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         // The engine `null` completes everything at once: there is no queue to keep.
         let holds = job.engine.holds_a_queue() && job.engine != EngineKind::Null;
         let (Some(achieved), true) = (work.record.achieved_depth, holds) else { continue };
-        // What is offered less often than the disk takes it fills no queue: a pace, pauses, a source.
-        if job.pace.is_some() || job.think.is_some() || job.source.is_some() {
+        // What is offered less often than the disk takes it fills no queue: a pace, pauses, a source. And a search
+        // for a depth lowers it on purpose.
+        if job.pace.is_some() || job.think.is_some() || job.source.is_some() || !job.control.is_none() {
             continue;
         }
         let asked = work.depth();
