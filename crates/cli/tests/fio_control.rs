@@ -54,7 +54,10 @@ fn a_latency_target_ends_the_job_at_the_depth_that_keeps_it_as_in_fio() {
     let ours = json(&sandbox, line);
     let job = &ours["jobs"][0];
     assert_eq!(job["latency_depth"], 16);
-    assert_eq!((&job["latency_target"], &job["latency_target_ns"]), (&1_000_000_000_u64.into(), &1_000_000_000_u64.into()));
+    assert_eq!(
+        (&job["latency_target"], &job["latency_target_ns"]),
+        (&1_000_000_000_u64.into(), &1_000_000_000_u64.into())
+    );
     assert_eq!((&job["latency_window"], &job["latency_percentile"]), (&50_000.into(), &99.5.into()));
     let runtime = job["read"]["runtime"].as_u64().expect("a number");
     assert!((50..15_000).contains(&runtime), "it ended with its first window, not with its runtime: {runtime} ms");
@@ -62,7 +65,10 @@ fn a_latency_target_ends_the_job_at_the_depth_that_keeps_it_as_in_fio() {
     assert!(warnings.contains("the queue depth of 16 that the job asks for keeps it"), "{warnings}");
     if let Some(theirs) = real(&sandbox, line) {
         let without_units = |of: &Value| -> Vec<_> {
-            latency(of).into_iter().filter(|(key, _)| !matches!(&key[..], "latency_target_ns" | "latency_window_us")).collect()
+            latency(of)
+                .into_iter()
+                .filter(|(key, _)| !matches!(&key[..], "latency_target_ns" | "latency_window_us"))
+                .collect()
         };
         assert_eq!(without_units(&ours), without_units(&theirs));
     }

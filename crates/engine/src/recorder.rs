@@ -9,7 +9,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use trueio_model::{
-    DepthSearch, Histogram, IoFailure, LatencySet, OpKind, OpRecord, QueueCounts, SampledIo, SeriesRow, ThreadUsage, VerifyFailure,
+    DepthSearch, Histogram, IoFailure, LatencySet, OpKind, OpRecord, QueueCounts, SampledIo, SeriesRow, ThreadUsage,
+    VerifyFailure,
 };
 
 /// Rows kept at most; 36,000 of 100 ms are an hour.

@@ -1,8 +1,8 @@
 //! What was measured, with everything needed to judge it later and elsewhere.
 
 use crate::{
-    Check, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram, JobSpec, Plan, QueueCounts, SteadyState, SyscallTrace,
-    TargetFacts, ThreadUsage, TraceRecord, Verdict,
+    Check, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram, JobSpec, Plan, QueueCounts, SteadyState,
+    SyscallTrace, TargetFacts, ThreadUsage, TraceRecord, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;

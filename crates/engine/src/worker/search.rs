@@ -140,17 +140,16 @@ impl Search {
         let LatencyTarget { target_ns, percent, .. } = self.plan;
         let target = units::format_duration_ns(target_ns);
         let what = match (self.is_found, self.kept) {
-            (true, kept) if kept == self.depth_max => format!("the queue depth of {kept} that the job asks for keeps it"),
+            (true, kept) if kept == self.depth_max => {
+                format!("the queue depth of {kept} that the job asks for keeps it")
+            }
             (true, kept) => format!("a queue depth of {kept} keeps it, and {} does not", kept + 1),
             (false, 0) if self.window_count == 0 => "the job ended before a queue depth was judged".to_owned(),
             (false, 0) => "no queue depth that was tried keeps it".to_owned(),
             (false, kept) => format!("the job ended while it was looked for: {kept} keeps it"),
         };
-        let tried: Vec<String> = self
-            .windows
-            .iter()
-            .map(|w| format!("{} {}", w.depth, if w.is_met { "yes" } else { "no" }))
-            .collect();
+        let tried: Vec<String> =
+            self.windows.iter().map(|w| format!("{} {}", w.depth, if w.is_met { "yes" } else { "no" })).collect();
         format!(
             "latency_target: {percent} % of the I/Os within {target}: {what} (windows tried: {}); the figures are of all \
              windows together",
@@ -199,7 +198,12 @@ mod tests {
     use crate::clock::VirtualClock;
 
     /// Windows of 100 ticks of a device that keeps the target up to a depth.
-    fn search(depth_max: u32, keeps_running: bool, kept_up_to: impl Fn(u64) -> u32, windows: u64) -> (Search, Vec<u32>) {
+    fn search(
+        depth_max: u32,
+        keeps_running: bool,
+        kept_up_to: impl Fn(u64) -> u32,
+        windows: u64,
+    ) -> (Search, Vec<u32>) {
         let plan = LatencyTarget { target_ns: 10, window_ns: 100, percent: 90.0, keeps_running };
         let mut search = Search::new(plan, depth_max, &VirtualClock::default());
         search.begin(0);
@@ -236,7 +240,10 @@ mod tests {
         }
         let (search, depths) = search(32, false, |_| 11, 20);
         assert_eq!(depths, [32, 16, 8, 12, 10, 11]);
-        assert_eq!(search.windows.iter().map(|w| w.is_met).collect::<Vec<_>>(), [false, false, true, false, true, true]);
+        assert_eq!(
+            search.windows.iter().map(|w| w.is_met).collect::<Vec<_>>(),
+            [false, false, true, false, true, true]
+        );
     }
 
     #[test]
