@@ -26,7 +26,7 @@ const SLICE_NS_MIN: u64 = 300_000_000;
 const SLICE_NS_MAX: u64 = 1_000_000_000;
 /// I/Os that a slice should hold: what p99 needs.
 const SLICE_IOS: f64 = 1_000.0;
-/// The fewest rounds that have an answer at all, and between two looks.
+/// The fewest rounds that have an answer at all for two sides, and between two looks.
 const ROUNDS_MIN: u32 = 6;
 /// More rounds say nothing that these do not.
 const ROUNDS_MAX: u32 = 20_000;
@@ -153,13 +153,14 @@ pub fn interleave(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn
     let round_ns = (pilot_ns + settings.sides as u64 * longer_ns).max(1);
     let left_ns = settings.budget_ns.saturating_sub(bench.elapsed_ns());
     let by_time = u32::try_from(left_ns / round_ns).unwrap_or(u32::MAX);
-    found.round_max = by_time.clamp(ROUNDS_MIN, ROUNDS_MAX);
-    if by_time < ROUNDS_MIN {
+    let round_min = round_min(settings.sides);
+    found.round_max = by_time.clamp(round_min, ROUNDS_MAX);
+    if by_time < round_min {
         found.notes.push(format!(
-            "the time allows {by_time} rounds; {ROUNDS_MIN} were asked of it, the fewest that can show anything"
+            "the time allows {by_time} rounds; {round_min} were asked of it, the fewest that can show anything"
         ));
     }
-    found.looks.1 = (found.round_max / ROUNDS_MIN).clamp(1, LOOKS_MAX);
+    found.looks.1 = (found.round_max / round_min).clamp(1, LOOKS_MAX);
 
     let started_ns = bench.elapsed_ns();
     let mut is_cut_short = false;
@@ -182,7 +183,7 @@ pub fn interleave(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn
         let look_at = (u64::from(next_look) * u64::from(found.round_max)).div_ceil(u64::from(found.looks.1)) as u32;
         // Slices that take longer than the pilot's must not make it last for ever.
         let is_late =
-            bench.elapsed_ns() > settings.budget_ns.saturating_add(settings.budget_ns / 4) && done >= ROUNDS_MIN;
+            bench.elapsed_ns() > settings.budget_ns.saturating_add(settings.budget_ns / 4) && done >= round_min;
         if done < look_at && !is_late {
             let z = any_time(done, found.round_max);
             let now = question(settings, 2.0 * normal_share_below(-z), z / 1.96, per_round_ns);
@@ -217,6 +218,14 @@ pub fn interleave(bench: &mut dyn Bench, settings: &Settings, observer: &mut dyn
         found.looks.0 += 1;
     }
     found
+}
+
+/// The fewest rounds in which each of so many sides can have an answer at a single look: the sides share the
+/// allowed error, and an interval at a smaller one needs more pairs.
+fn round_min(sides: usize) -> u32 {
+    let shared = 0.05 / sides.saturating_sub(1).max(1) as f64;
+    let pairs = trueio_stats::least_pairs(shared).and_then(|pairs| u32::try_from(pairs).ok());
+    pairs.unwrap_or(ROUNDS_MAX).clamp(ROUNDS_MIN, ROUNDS_MAX)
 }
 
 fn order_of(slice_ns: u64, seed: u64) -> SliceOrder {

@@ -268,3 +268,20 @@ fn the_same_seed_gives_the_same_comparison() {
     assert_eq!(a.places, b.places);
     assert!(a.places.iter().any(|p| p == &[0, 1]) && a.places.iter().any(|p| p == &[1, 0]), "both orders occur");
 }
+
+/// Goal: however many sides share the allowed error, and however little time there is, each gets an answer.
+/// Method: no time at all; then the fewest rounds are run.
+#[test]
+fn however_little_time_there_is_each_side_gets_the_rounds_that_an_answer_needs() {
+    let rows = rows(QUIETER);
+    for sides in 2..=6 {
+        let mut bench = Playback::new(&rows, 3, &[&[0.0][..], &vec![1.0; sides - 1]].concat());
+        let found = interleave(&mut bench, &settings(7, sides, 0), &mut |_| {});
+        assert_eq!(found.outcome, Outcome::Complete);
+        assert!(found.notes.iter().any(|note| note.contains("the fewest that can show anything")), "{:?}", found.notes);
+        // The noise may hide the difference; that the rounds are too few must not.
+        for answer in found.answers.iter().filter(|answer| answer.metric == Metric::Iops) {
+            assert!(answer.ratio.is_some(), "{sides} sides: {answer:?}");
+        }
+    }
+}
