@@ -24,7 +24,7 @@ pub(super) enum Staged {
 }
 
 /// Who does something to a job's file once it is there and before it is measured.
-pub(super) type Spoiler = fn(&File) -> std::io::Result<()>;
+pub(super) type Spoiler<'a> = &'a dyn Fn(&File) -> std::io::Result<()>;
 
 /// What staging needs.
 pub(super) struct Stage {
@@ -57,7 +57,7 @@ impl Stage {
         name: &str,
         directory: &Path,
         options: &[(&str, &str)],
-        spoiler: Option<Spoiler>,
+        spoiler: Option<Spoiler<'_>>,
     ) -> Staged {
         let spec = self.spec(name, directory, options);
         let plan = match self.plan(&spec) {
@@ -82,13 +82,13 @@ impl Stage {
 }
 
 /// Does its deed when the phase begins: the file is filled by then, and nothing is watched yet.
-struct Spoiling {
+struct Spoiling<'a> {
     name: String,
-    spoiler: Option<Spoiler>,
+    spoiler: Option<Spoiler<'a>>,
     error: Option<std::io::Error>,
 }
 
-impl Observer for Spoiling {
+impl Observer for Spoiling<'_> {
     fn phase_begins(&mut self, _index: usize, _count: usize, _name: &str) {
         let Some(spoiler) = self.spoiler else { return };
         self.error = descriptor_of(&self.name).and_then(|file| spoiler(&file)).err();
