@@ -227,9 +227,8 @@ fn a_file_that_shrinks_under_the_run_leaves_a_record_with_every_engine() {
         let job = ["run", "--filename", "data", "--rw", "randread", "--rate_iops", "2000", "--name", "cut"];
         let time = ["--runtime", "30s", "--time_based", "--no-evidence", "--ioengine", engine, "--json"];
         let mut command = sandbox.command(&[&job[..], &time[..]].concat());
-        let running = Running::start(command.arg(&json));
-        running.wait_for_worker("cut-0");
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        let running = Running::start(command.arg(&json).arg("--write_iops_log").arg(sandbox.aside("seen")));
+        running.wait_for_io(&sandbox.aside("seen_iops.1.log"));
         fs::OpenOptions::new().write(true).open(&path).and_then(|f| f.set_len(4096)).expect("a cut");
         let (ran, signal) = running.wait();
         assert_eq!(signal, None, "{engine}: {ran:?}");
@@ -259,9 +258,8 @@ fn a_disk_that_fails_under_the_run_leaves_a_record() {
         let job = ["run", "--filename", &device.device, "--rw", "randread", "--rate_iops", "500", "--name", "gone"];
         let time = ["--runtime", "30s", "--time_based", "--no-evidence", "--ioengine", engine, "--json"];
         let mut command = sandbox.command(&[&job[..], &time[..]].concat());
-        let running = Running::start(command.arg(&json));
-        running.wait_for_worker("gone-0");
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        let running = Running::start(command.arg(&json).arg("--write_iops_log").arg(sandbox.aside("seen")));
+        running.wait_for_io(&sandbox.aside("seen_iops.1.log"));
         fs::OpenOptions::new().write(true).open(&device.backing).and_then(|f| f.set_len(0)).expect("a cut");
         // A mapping answers from the page cache what was read before.
         if engine == "mmap" {

@@ -232,7 +232,7 @@ fn children(pid: libc::pid_t) -> Vec<u32> {
 fn until(what: &str, condition: impl Fn() -> bool) {
     let begin = std::time::Instant::now();
     while !condition() {
-        assert!(begin.elapsed() < std::time::Duration::from_secs(20), "{what}");
+        assert!(begin.elapsed() < std::time::Duration::from_secs(120), "{what}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }

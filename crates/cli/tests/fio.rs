@@ -198,14 +198,13 @@ fn a_mounted_device_is_neither_written_nor_trimmed_and_a_bare_one_is() {
 
 #[test]
 fn a_signal_ends_the_run_with_its_results_and_exit_code_128() {
-    let sandbox = Sandbox::new();
     let words =
         "fio --name=long --ioengine=psync --rw=randread --size=1m --time_based --runtime=60 --output-format=json";
     let words: Vec<&str> = words.split_whitespace().collect();
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        let running = Running::start(&mut sandbox.command(&words));
-        running.wait_for_worker("long-0");
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        let sandbox = Sandbox::new();
+        let running = Running::start(sandbox.command(&words).arg("--write_iops_log").arg(sandbox.aside("seen")));
+        running.wait_for_io(&sandbox.aside("seen_iops.1.log"));
         running.signal(signal);
         let (ran, by_signal) = running.wait();
         assert_eq!((ran.code, by_signal), (Some(128), None), "{}", ran.err);
@@ -292,10 +291,11 @@ fn clones_run_on_the_processors_that_they_share_or_split_with_the_priority_that_
         let running = Running::start(&mut sandbox.command(&words));
         running.wait_for_worker("p.0-0");
         running.wait_for_worker("p.1-0");
-        // A thread has its name before it sets its processors.
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        assert_eq!(scheduling_of(&running, "p.0-0"), (first.to_owned(), 3));
-        assert_eq!(scheduling_of(&running, "p.1-0"), (second.to_owned(), 3));
+        // A thread has its name before it sets its processors and its priority, in this order.
+        for (worker, cpus) in [("p.0-0", first), ("p.1-0", second)] {
+            running.wait_until("the priority", || scheduling_of(&running, worker).1 == 3);
+            assert_eq!(scheduling_of(&running, worker).0, cpus);
+        }
         running.signal(libc::SIGTERM);
         assert_eq!(running.wait().0.code, Some(128));
     }

@@ -97,14 +97,14 @@ fn shared_logs_have_no_number_and_times_of_the_day_if_asked_for() {
 fn a_log_grows_while_its_job_runs_and_survives_a_kill() {
     let sandbox = Sandbox::new();
     let arguments: Vec<&str> =
-        "run --ioengine null --rw read --bs 4k --size 1m --rate_iops 500 --runtime 20s --time_based \
+        "run --ioengine null --rw read --bs 4k --size 1m --rate_iops 500 --runtime 120s --time_based \
          --no-history --no-evidence --write_lat_log g"
             .split_whitespace()
             .collect();
     let mut child = sandbox.command(&arguments).spawn().expect("it starts");
     let path = sandbox.path("g_lat.1.log");
     let lines = || fs::read_to_string(&path).map_or(0, |text| text.lines().count());
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + Duration::from_secs(100);
     while lines() < 100 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
     }

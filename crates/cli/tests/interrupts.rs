@@ -24,13 +24,13 @@ fn interrupted_by(signal: libc::c_int, name: &str) {
     let sandbox = Sandbox::new();
     let json = sandbox.aside("record.json");
     let mut command = sandbox.command(LONG_JOB);
-    let running = Running::start(command.arg("--json").arg(&json));
-    running.wait_for_worker("long-0");
-    std::thread::sleep(Duration::from_millis(300));
+    let prefix = sandbox.aside("seen");
+    let running = Running::start(command.arg("--json").arg(&json).arg("--write_iops_log").arg(&prefix));
+    running.wait_for_io(&sandbox.aside("seen_iops.1.log"));
     let sent = Instant::now();
     running.signal(signal);
     let (ran, by_signal) = running.wait();
-    assert!(sent.elapsed() < Duration::from_secs(5), "it took {:?}", sent.elapsed());
+    assert!(sent.elapsed() < Duration::from_secs(30), "it took {:?}", sent.elapsed());
     assert_eq!(by_signal, None);
     ran.assert_code(1);
     let record = read_record(&json);
@@ -73,7 +73,6 @@ fn phases_before_the_interrupt_stay_in_the_record() {
     let mut command = sandbox.command(&["run", "jobs.toml", "--no-history", "--no-evidence", "--json"]);
     let running = Running::start(command.arg(&json));
     running.wait_for_worker("second-0");
-    std::thread::sleep(Duration::from_millis(100));
     running.signal(libc::SIGINT);
     running.wait().0.assert_code(1);
     let record = read_record(&json);
@@ -127,11 +126,8 @@ fn an_interrupt_leaves_no_half_written_file_even_if_files_are_kept() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.command(&["run", "--rw", "read", "--size", "4g", "--unlink=false", "--no-history"]);
     let running = Running::start(&mut command);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !std::fs::metadata(sandbox.path("trueio-job-0.dat")).is_ok_and(|m| m.len() >= 8 << 20) {
-        assert!(Instant::now() < deadline, "no test file appeared");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let file = sandbox.path("trueio-job-0.dat");
+    running.wait_until("a test file", || std::fs::metadata(&file).is_ok_and(|m| m.len() >= 8 << 20));
     running.signal(libc::SIGTERM);
     running.wait().0.assert_code(1);
     assert_eq!(sandbox.listing(), [""; 0]);
@@ -164,7 +160,7 @@ fn a_second_interrupt_ends_the_program_at_once() {
     let sent = Instant::now();
     running.signal(libc::SIGCONT);
     let (ran, by_signal) = running.wait();
-    assert!(sent.elapsed() < Duration::from_secs(2), "it took {:?}", sent.elapsed());
+    assert!(sent.elapsed() < Duration::from_secs(30), "it took {:?}", sent.elapsed());
     assert_eq!((ran.code.is_some_and(|c| c == 130 || c == 143), by_signal), (true, None), "{ran:?}");
     assert_eq!((ran.out.as_str(), sandbox.listing().len()), ("", 0), "{ran:?}");
 }
@@ -172,7 +168,7 @@ fn a_second_interrupt_ends_the_program_at_once() {
 #[test]
 fn an_interrupt_during_a_pause_is_not_held_up_by_it() {
     let sandbox = Sandbox::new();
-    for pause in [["--thinktime", "50s"], ["--startdelay", "50s"], ["--rate_iops", "1"]] {
+    for pause in [["--thinktime", "300s"], ["--startdelay", "300s"], ["--rate", "10"]] {
         let job = ["run", "--size", "4m", "--name", "slow", "--no-history", "--no-evidence"];
         let mut command = sandbox.command(&job);
         let running = Running::start(command.args(pause));
@@ -181,7 +177,7 @@ fn an_interrupt_during_a_pause_is_not_held_up_by_it() {
         let sent = Instant::now();
         running.signal(libc::SIGINT);
         let (ran, _) = running.wait();
-        assert!(sent.elapsed() < Duration::from_secs(3), "{pause:?} held it up for {:?}", sent.elapsed());
+        assert!(sent.elapsed() < Duration::from_secs(30), "{pause:?} held it up for {:?}", sent.elapsed());
         ran.assert_code(1);
         assert_eq!(sandbox.listing(), [""; 0]);
     }

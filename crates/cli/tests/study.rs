@@ -3,7 +3,6 @@
 mod common;
 
 use common::*;
-use std::time::Duration;
 use trueio_model::{DurabilityKind, Outcome, StudyMetric, StudyRecord};
 
 fn study(path: &std::path::Path) -> StudyRecord {
@@ -154,6 +153,13 @@ fn rows_are_printed_as_the_source_prints_them() {
     }
 }
 
+/// Lines of the journals: one for each sample, and one to begin with.
+fn journalled(sandbox: &Sandbox) -> usize {
+    let Ok(folder) = std::fs::read_dir(sandbox.aside("trueio/studies")) else { return 0 };
+    let journals = folder.flatten().filter_map(|journal| std::fs::read_to_string(journal.path()).ok());
+    journals.map(|text| text.lines().count()).sum()
+}
+
 #[test]
 fn an_interrupted_study_keeps_what_it_measured_and_goes_on_with_resume() {
     let sandbox = Sandbox::new();
@@ -162,7 +168,7 @@ fn an_interrupted_study_keeps_what_it_measured_and_goes_on_with_resume() {
     // Long enough to be stopped in the middle: the flushed row alone takes some seconds.
     let long = ["study", &folder, ".", "--mode", "improved", "--samples", "400", "--json", json];
     let running = Running::start(&mut sandbox.command(&long));
-    std::thread::sleep(Duration::from_millis(2_500));
+    running.wait_until("a few samples", || journalled(&sandbox) > 6);
     running.signal(libc::SIGINT);
     let (ran, by_signal) = running.wait();
     assert_eq!(by_signal, None);
@@ -181,8 +187,9 @@ fn an_interrupted_study_keeps_what_it_measured_and_goes_on_with_resume() {
     // Other arguments are another run.
     sandbox.run(&["study", &folder, ".", "--mode", "faithful", "--resume"]).assert_refused(&["list of modes differs"]);
 
+    let before = journalled(&sandbox);
     let running = Running::start(sandbox.command(&long).arg("--resume"));
-    std::thread::sleep(Duration::from_millis(2_000));
+    running.wait_until("more samples", || journalled(&sandbox) > before + 6);
     running.signal(libc::SIGINT);
     running.wait().0.assert_code(1);
     let second = study(std::path::Path::new(json));

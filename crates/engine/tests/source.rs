@@ -261,12 +261,12 @@ fn a_silent_source_is_waited_for_stopped_and_in_no_latency() {
         if !works(kind) {
             continue;
         }
-        let url = broken_server(MIB, 3 * BLOCK as usize + 5, Duration::from_secs(5));
+        let url = broken_server(MIB, 3 * BLOCK as usize + 5, Duration::from_secs(50));
         let path = folder.path().join("file");
         let job = job(kind, depth, &path, source(&url, MIB, 1, true), Open::ReadWrite);
-        let (report, obeyed) = job.run_and_stop(Duration::from_millis(1500));
+        let (report, obeyed) = job.run_and_stop(Duration::from_secs(3));
         assert!(report.was_stopped && report.fatal.is_none(), "{:?}", report.fatal);
-        assert!(obeyed < Duration::from_secs(2), "{obeyed:?}");
+        assert!(obeyed < Duration::from_secs(20), "{obeyed:?}");
         let writes = op(&report, OpKind::Write);
         assert_eq!(writes.io_count, 3);
         assert!(report.source_wait_ns > 1_000_000_000, "{}", report.source_wait_ns);

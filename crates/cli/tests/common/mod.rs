@@ -351,6 +351,36 @@ impl Running {
         assert_eq!(result, 0, "the program is gone already");
     }
 
+    /// Waits until a job has done an I/O: `log` is one of its logs, which is written while it runs.
+    pub(crate) fn wait_for_io(&self, log: &Path) {
+        self.wait_until("an I/O in the log", || fs::metadata(log).is_ok_and(|log| log.len() > 0));
+    }
+
+    /// Waits until so many workers with `name` in their names were seen, one after the other or beside each other: where each
+    /// slice or sample has a worker of its own, this says how far it came.
+    pub(crate) fn wait_for_workers(&self, name: &str, count: usize) {
+        let threads = format!("/proc/{}/task", self.id());
+        let seen = std::cell::RefCell::new(std::collections::BTreeSet::new());
+        self.wait_until("so many workers", || {
+            let entries = fs::read_dir(&threads).into_iter().flatten().flatten();
+            seen.borrow_mut().extend(entries.filter_map(|entry| {
+                let comm = fs::read_to_string(entry.path().join("comm")).ok()?;
+                comm.contains(name).then(|| entry.file_name())
+            }));
+            seen.borrow().len() >= count
+        });
+    }
+
+    /// True if it has ended; it is reaped only by `wait`.
+    fn has_ended(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap_or_default();
+        // The state stands behind the name, which ends at the last parenthesis: proc_pid_stat(5).
+        stat.rsplit(')')
+            .next()
+            .and_then(|rest| rest.trim_start().chars().next())
+            .is_none_or(|state| "ZX".contains(state))
+    }
+
     /// Waits until the program holds an unlinked file of at least `bytes` (its test file).
     pub(crate) fn wait_for_test_file(&self, bytes: u64) {
         let descriptors = format!("/proc/{}/fd", self.id());
@@ -374,10 +404,12 @@ impl Running {
         });
     }
 
-    fn wait_until(&self, what: &str, is_so: impl Fn() -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(20);
+    /// Waits for a condition; the limit is for a program that hangs, not for a machine that is busy.
+    pub(crate) fn wait_until(&self, what: &str, is_so: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(180);
         while !is_so() {
             assert!(Instant::now() < deadline, "{what} did not appear");
+            assert!(!self.has_ended(), "the program ended before {what} appeared");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -133,6 +133,6 @@ fn a_server_goes_when_it_is_dropped_even_with_a_client_that_does_not_read() {
     while source.take(&mut [0; 10]).unwrap() == 0 {}
     let from = Instant::now();
     drop(server);
-    assert!(from.elapsed() < Duration::from_secs(5), "{:?}", from.elapsed());
+    assert!(from.elapsed() < Duration::from_secs(60), "{:?}", from.elapsed());
     assert!(TcpStream::connect(("127.0.0.1", address.port)).is_err());
 }
