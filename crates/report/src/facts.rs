@@ -2,7 +2,7 @@
 //!
 //! Cannot see: more than the documents hold. A fact that is not known stands here with the reason.
 
-use crate::terminal::{Style, to_ascii};
+use crate::layout::{Style, to_ascii};
 use crate::text::{clean, width_of, wrap};
 use crate::words::{known, support_words};
 use serde::Serialize;
