@@ -9,8 +9,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use trueio_model::{
-    DepthSearch, Histogram, IoFailure, LatencySet, OpKind, OpRecord, QueueCounts, SampledIo, SeriesRow, ThreadUsage,
-    VerifyFailure,
+    CriterionRecord, DepthSearch, Histogram, IoFailure, LatencySet, OpKind, OpRecord, QueueCounts, SampledIo,
+    SeriesRow, ThreadUsage, VerifyFailure,
 };
 
 /// Rows kept at most; 36,000 of 100 ms are an hour.
@@ -338,6 +338,8 @@ pub struct WorkerReport {
     pub source_wait_ns: u64,
     /// The search for a queue depth, if there was one.
     pub depth_search: Option<DepthSearch>,
+    /// How steady the job became; whoever judged its spans knows.
+    pub criterion: Option<CriterionRecord>,
     /// What the engine noticed.
     pub engine_notes: Vec<String>,
     /// The error that ended the worker before its limits, if one did.
@@ -369,6 +371,7 @@ impl WorkerReport {
             samples: Vec::new(),
             source_wait_ns: 0,
             depth_search: None,
+            criterion: None,
             engine_notes: Vec::new(),
             fatal: None,
             was_stopped: false,

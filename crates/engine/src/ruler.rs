@@ -31,6 +31,7 @@ pub fn measure_ruler(clock: AnyClock) -> Ruler {
         sample_window: None,
         log: None,
         snapshot: None,
+        judge: None,
     };
     let report = run_worker(&context);
     let reads = &report.ops[0].latency.total;

@@ -33,6 +33,7 @@ use crate::source::HttpSource;
 use crate::{burn, command};
 use explain::explain;
 use search::Search;
+use spans::Spans;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -46,11 +47,13 @@ use verifying::Verifier;
 mod explain;
 mod guard;
 mod search;
+mod spans;
 mod start;
 mod state;
 mod supply;
 mod verifying;
 
+pub use spans::{SpanFigures, SpanJudge};
 pub use start::Start;
 
 /// Length of a series row and of a progress update.
@@ -81,6 +84,8 @@ pub struct WorkerContext<'a> {
     pub log: Option<LogDoor>,
     /// Where results go that are asked for while the worker runs.
     pub snapshot: Option<&'a Snapshot>,
+    /// Who judges the worker's spans, if the job ends when it is steady.
+    pub judge: Option<&'a dyn SpanJudge>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -317,6 +322,8 @@ pub struct Worker<'a, E, C> {
     watched: guard::Watched,
     /// The search for a queue depth, if the job has a latency target.
     search: Option<Box<Search>>,
+    /// Spans that somebody judges, if the job ends when it is steady.
+    spans: Option<Box<Spans<'a>>>,
     /// Free slots that are not used: the queue is to be less deep than it could be.
     reserve: usize,
     /// Requests taken from the generator before this block; see [`Worker::issued`].
@@ -389,6 +396,8 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         };
         let samples = Samples::new(context.sample_window, &clock);
         let target = plan.control.latency_target;
+        let judged = context.judge.zip(plan.control.criterion);
+        let spans = judged.map(|(judge, plan)| Box::new(Spans::new(judge, &plan, &clock)));
         let search = target.map(|target| Box::new(Search::new(target, plan.queue.depth, &clock)));
         let (verifier, fatal) = match Verifier::new(plan, context.worker) {
             Ok(verifier) => (verifier, None),
@@ -435,6 +444,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             verifier,
             watched: guard::Watched::default(),
             search,
+            spans,
             reserve: 0,
             issued_before: 0,
             pending_due: None,
@@ -525,6 +535,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         if !self.is_ramping {
             self.look_for_window(self.started);
             self.begin_search(self.started);
+            self.begin_spans(self.started);
         }
         self.next_event = if self.is_ramping { self.measured_from } else { self.next_look() };
         let mut last = self.measured_from;
@@ -990,7 +1001,8 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     /// The same, or the next look for a window in which I/Os are sampled.
     fn next_look(&self) -> u64 {
         let look = self.next_row_or_end().min(self.samples.next_poll);
-        self.search.as_ref().map_or(look, |search| look.min(search.end))
+        let look = self.search.as_ref().map_or(look, |search| look.min(search.end));
+        self.spans.as_ref().map_or(look, |spans| look.min(spans.end))
     }
 
     /// Looks whether I/Os are sampled from now on.
@@ -1008,6 +1020,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             self.count_submissions_in_flight();
             self.usage_from = thread_usage();
             self.begin_search(now);
+            self.begin_spans(now);
         }
         if !self.is_ramping {
             while now >= self.next_boundary() {
@@ -1021,6 +1034,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 self.row_ended(end_ns);
             }
             self.end_search_window(now);
+            self.end_span(now);
             if now >= self.deadline && !self.is_done {
                 self.is_done = true;
                 self.ended = self.deadline;
@@ -1189,6 +1203,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 self.fatal = Some("the job ended within its ramp: nothing was measured".to_owned());
             }
         }
+        self.leave_spans();
         let usage = thread_usage();
         if let Some(log) = &mut self.log {
             log.flush();
@@ -1272,6 +1287,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             samples: self.samples.into_kept(),
             source_wait_ns,
             depth_search: self.search.map(|search| search.result()),
+            criterion: None,
             engine_notes,
             fatal: self.fatal,
             was_stopped: self.was_stopped,

@@ -142,6 +142,7 @@ fn run(job: &Job, content: &Rc<RefCell<Vec<u8>>>, lie: Lie) -> WorkerReport {
         sample_window: None,
         log: None,
         snapshot: None,
+        judge: None,
     };
     let clock = VirtualClock::default();
     let disk = Disk {

@@ -32,7 +32,7 @@ use crate::refusal::{Refusal, Rule};
 use crate::toml::check_job_name;
 use files::Created;
 use std::collections::{BTreeMap, BTreeSet};
-use trueio_model::{EngineKind, JobPlan, JobSpec, Plan, Prepare, SourceAddress, TargetFacts};
+use trueio_model::{EngineKind, Grouping, JobPlan, JobSpec, Plan, Prepare, SourceAddress, TargetFacts};
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq)]
@@ -298,6 +298,21 @@ fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
                     .to_owned();
             let hint = "say the same in all of them (`[defaults]`), or let one wait for the other: `stonewall = true`";
             return Err(refuse(other, Rule::SteadyState { reason, hint }));
+        }
+        let pairs = of_phase().zip(of_phase().skip(1));
+        let is_group = |job: &JobPlan| job.output.grouping == Grouping::Group;
+        let differs = |(one, other): &(&JobPlan, &JobPlan)| {
+            let together = is_group(one) && is_group(other) && !other.output.new_group;
+            together && one.control.criterion != other.control.criterion
+        };
+        if let Some((one, other)) = pairs.into_iter().find(differs) {
+            let reason = format!(
+                "jobs that are reported as one group are judged together, and `{}`, before it, says something else of \
+                 `steadystate`",
+                one.name
+            );
+            let hint = "say the same in both, or leave out `group_reporting`";
+            return Err(refuse(Some(other), Rule::SteadyState { reason, hint }));
         }
         if let Some(polling) = of_phase().find(|job| job.uring.sqpoll) {
             let needed: u64 = of_phase().map(|job| u64::from(job.workers) * (1 + u64::from(job.uring.sqpoll))).sum();

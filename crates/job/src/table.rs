@@ -821,6 +821,51 @@ pub const TABLE: &[OptionRow] = &[
         section: Section::Limits,
         ..BASE
     },
+    OptionRow {
+        name: "steadystate",
+        fio_names: &["ss"],
+        kind: ValueKind::Criterion,
+        unit: "criterion",
+        default: DefaultValue::Text("iops_slope:0.01%"),
+        summary: "What is to be steady for `steadystate_duration`, which then ends the job",
+        detail: "fio's rule. `iops`, `bw`, `lat`: of the window's values none is further than the limit from their mean; \
+                 with `_slope`: the straight line through them rises or falls by less than the limit from one to the \
+                 next. With `%` the limit is a part of their mean. Jobs that are reported as one group are judged as \
+                 one and end together. The figures are of the whole job, unlike those of `steady_state`, which come \
+                 from a fresh span after it was steady.",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
+        name: "steadystate_duration",
+        fio_names: &["ss_dur"],
+        kind: ValueKind::Duration,
+        unit: "time",
+        default: DefaultValue::Unset("the job does not end because it is steady"),
+        summary: "How long `steadystate` must hold to end the job",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
+        name: "steadystate_ramp_time",
+        fio_names: &["ss_ramp"],
+        kind: ValueKind::Duration,
+        unit: "time",
+        default: DefaultValue::Unset("at once"),
+        summary: "How long `steadystate` waits for its first value",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
+        name: "steadystate_check_interval",
+        fio_names: &["ss_interval"],
+        kind: ValueKind::Duration,
+        unit: "time",
+        default: DefaultValue::Unset("1s"),
+        summary: "How long each value of `steadystate` is measured",
+        section: Section::Limits,
+        ..BASE
+    },
     // ---- engine and queue -------------------------------------------------------------------
     OptionRow {
         name: "ioengine",

@@ -10,7 +10,9 @@ mod pattern;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use trueio_model::units::{parse_bytes, parse_duration_ns};
-use trueio_model::{BlockPattern, BlockSizes, Distribution, SimulatedDevice, SourceAddress};
+use trueio_model::{
+    BlockPattern, BlockSizes, Criterion, CriterionVariable, Distribution, SimulatedDevice, SourceAddress,
+};
 
 /// Largest block of one I/O, in bytes. Linux transfers at most 2^31 − 4096 bytes a call.
 pub const BLOCK_BYTES_MAX: u64 = 1 << 30;
@@ -97,6 +99,8 @@ pub enum ValueKind {
     Address,
     /// Words, separated by blanks.
     Words,
+    /// What is to be steady, and how much: `iops_slope:0.3%`.
+    Criterion,
 }
 
 /// Percentiles of a list at most, as in fio.
@@ -150,6 +154,8 @@ pub enum Value {
     Address(SourceAddress),
     /// Words, at least one.
     Words(Vec<String>),
+    /// What is to be steady.
+    Criterion(Criterion),
 }
 
 /// The types that a TOML document offers.
@@ -194,6 +200,7 @@ impl ValueKind {
             ValueKind::Simulated => "MODEL",
             ValueKind::Address => "URL",
             ValueKind::Words => "WORDS",
+            ValueKind::Criterion => "NAME:LIMIT[%]",
         }
     }
 
@@ -229,6 +236,9 @@ impl ValueKind {
             ValueKind::Seed => "a number of 64 bits, decimal or `0x…`".into(),
             ValueKind::Pattern => "bytes, such as `0xff`, `\"text\"` or `66`, or several of them in a row".into(),
             ValueKind::Words => "words, separated by blanks".into(),
+            ValueKind::Criterion => {
+                "`iops`, `bw` or `lat`, with `_slope` if wanted, and a limit: `iops:0.3%`, `bw_slope:1000`".into()
+            }
             ValueKind::Address => "an address, such as `http://127.0.0.1:8080/file`".into(),
             ValueKind::BlockPattern => "bytes, such as `0xff`, `\"text\"` or `%o0xab`, where `%o` is the offset".into(),
             ValueKind::Simulated => "a model, such as `service=100us,channels=4,stall=1s+500ms,fail=7`".into(),
@@ -350,6 +360,9 @@ impl ValueKind {
             ValueKind::Simulated => read_simulated(text).map(Value::Simulated),
             ValueKind::Address => text.trim().parse().map(Value::Address),
             ValueKind::Words => read_words(text).map(Value::Words),
+            ValueKind::Criterion => {
+                read_criterion(text).map(Value::Criterion).ok_or_else(|| format!("`{text}` is not {}", self.takes()))
+            }
         }
     }
 
@@ -378,8 +391,27 @@ impl ValueKind {
             (_, Value::Simulated(model)) => write_simulated(model),
             (_, Value::Address(address)) => address.to_string(),
             (_, Value::Words(words)) => words.join(" "),
+            (_, Value::Criterion(criterion)) => {
+                let unit = if criterion.is_percent { "%" } else { "" };
+                format!("{}:{}{unit}", criterion.name(), criterion.limit)
+            }
         }
     }
+}
+
+/// What is to be steady.
+fn read_criterion(text: &str) -> Option<Criterion> {
+    let (name, limit) = text.trim().split_once(':')?;
+    let (variable, is_slope) = name.strip_suffix("_slope").map_or((name, false), |variable| (variable, true));
+    let variable = match variable {
+        "iops" => CriterionVariable::Ios,
+        "bw" => CriterionVariable::Bytes,
+        "lat" => CriterionVariable::Latency,
+        _ => return None,
+    };
+    let (limit, is_percent) = limit.strip_suffix('%').map_or((limit, false), |limit| (limit, true));
+    let limit: f64 = limit.trim().parse().ok().filter(|limit: &f64| limit.is_finite() && *limit > 0.0)?;
+    Some(Criterion { variable, is_slope, limit, is_percent })
 }
 
 /// Percentages, each above 0 and at most 100, once and in order.

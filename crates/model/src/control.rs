@@ -9,6 +9,9 @@ pub struct Control {
     /// The highest queue depth is looked for at which latencies stay within a target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTarget>,
+    /// The job ends as soon as what it measures is steady by fio's definition (`steadystate`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub criterion: Option<CriterionPlan>,
 }
 
 impl Control {
@@ -29,6 +32,84 @@ pub struct LatencyTarget {
     pub percent: f64,
     /// Go on to the job's own end, adjusting the depth, instead of ending with the depth that was looked for.
     pub keeps_running: bool,
+}
+
+/// What is to be steady, and how much of it (fio's `steadystate`).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Criterion {
+    /// The figure.
+    pub variable: CriterionVariable,
+    /// The slope of the straight line through the window's values is limited; otherwise the largest distance of one of
+    /// them from their mean.
+    pub is_slope: bool,
+    /// What it must be below: of a slope its size.
+    pub limit: f64,
+    /// The limit is a percentage of the mean, not in the figure's own unit.
+    pub is_percent: bool,
+}
+
+/// A figure that may become steady.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CriterionVariable {
+    /// I/Os a second.
+    Ios,
+    /// Bytes a second.
+    Bytes,
+    /// The mean latency, in nanoseconds.
+    Latency,
+}
+
+impl Criterion {
+    /// fio's name: `iops_slope`.
+    pub fn name(&self) -> String {
+        let variable = match self.variable {
+            CriterionVariable::Ios => "iops",
+            CriterionVariable::Bytes => "bw",
+            CriterionVariable::Latency => "lat",
+        };
+        format!("{variable}{}", if self.is_slope { "_slope" } else { "" })
+    }
+}
+
+/// When a job ends because it is steady.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CriterionPlan {
+    /// What is to be steady.
+    pub criterion: Criterion,
+    /// For how long, in nanoseconds: a whole number of spans, two at least.
+    pub window_ns: u64,
+    /// Length of a span, in nanoseconds: each gives one value.
+    pub span_ns: u64,
+    /// How long the first span waits for, in nanoseconds from the beginning of the measured part.
+    pub ramp_ns: u64,
+}
+
+/// How steady a job became.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CriterionRecord {
+    /// The criterion was met, and ended the job.
+    pub is_attained: bool,
+    /// What was held against the limit last: a percentage, or in the figure's unit. 0 as long as the window was not
+    /// full.
+    pub value: f64,
+    /// The largest distance of a value from the mean, where that is limited.
+    pub deviation_max: f64,
+    /// The slope a span, where that is limited.
+    pub slope: f64,
+    /// The last window's spans, oldest first.
+    pub spans: Vec<CriterionSpan>,
+}
+
+/// What was measured in one span.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CriterionSpan {
+    /// I/Os a second.
+    pub ios_per_s: f64,
+    /// Bytes a second.
+    pub bytes_per_s: f64,
+    /// The mean latency, in nanoseconds; 0 without an I/O.
+    pub latency_ns: f64,
 }
 
 /// How the search for a queue depth went, of one worker.

@@ -36,7 +36,10 @@ pub use comparison::{
     Answer, Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Circumstance, Comparison, Conclusion, Figure, GateResult,
     GateVerdict, Method, Metric, Needs, Part, Ratio, Side, Slice,
 };
-pub use control::{Control, DepthSearch, DepthWindow, LatencyTarget};
+pub use control::{
+    Control, Criterion, CriterionPlan, CriterionRecord, CriterionSpan, CriterionVariable, DepthSearch, DepthWindow,
+    LatencyTarget,
+};
 pub use evidence::{Check, CheckOutcome, EvidenceLevel, Verdict};
 pub use fact::Fact;
 pub use facts::{

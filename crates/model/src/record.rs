@@ -1,8 +1,8 @@
 //! What was measured, with everything needed to judge it later and elsewhere.
 
 use crate::{
-    Check, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram, JobSpec, Plan, QueueCounts, SteadyState,
-    SyscallTrace, TargetFacts, ThreadUsage, TraceRecord, Verdict,
+    Check, CriterionRecord, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram, JobSpec, Plan, QueueCounts,
+    SteadyState, SyscallTrace, TargetFacts, ThreadUsage, TraceRecord, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -216,6 +216,9 @@ pub struct JobRecord {
     /// The search for a queue depth of each worker, if the job had a latency target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depth_searches: Vec<DepthSearch>,
+    /// How steady the job became, if that was to end it; jobs that are judged together all say the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub criterion: Option<CriterionRecord>,
     /// The same of each worker by itself, where [`Grouping::Worker`](crate::Grouping) asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<JobRecord>,

@@ -11,6 +11,7 @@
 //!
 //! Cannot do: plan, print, store. Those are others' work; progress goes to an [`Observer`].
 
+mod criterion;
 mod files;
 mod identity;
 mod interrupt;

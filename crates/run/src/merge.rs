@@ -63,6 +63,7 @@ fn merge_all(
         threads: ThreadUsage::default(),
         queue: None,
         depth_searches: Vec::new(),
+        criterion: None,
         workers: Vec::new(),
     };
     let mut fatal = None;
@@ -85,6 +86,7 @@ fn merge_all(
         }
         was_stopped |= report.was_stopped;
         record.depth_searches.extend(report.depth_search);
+        record.criterion = record.criterion.or(report.criterion);
         for op in report.ops {
             add_op(&mut record.ops, op);
         }

@@ -1,5 +1,6 @@
 //! One phase: jobs that run at the same time, and the evidence about them.
 
+use crate::criterion::{Judge, Judges};
 use crate::files::{FileError, Prepared};
 use crate::logs::Logs;
 use crate::merge::merge;
@@ -9,7 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_device::System;
-use trueio_engine::{AnyClock, Progress, Snapshot, Start, TargetFile, WorkerContext, WorkerReport, run_worker};
+use trueio_engine::{
+    AnyClock, Progress, Snapshot, SpanJudge, Start, TargetFile, WorkerContext, WorkerReport, run_worker,
+};
 use trueio_evidence::{Observation, PhaseFacts, SyscallWatch, Watch, judge};
 use trueio_model::{
     CpuTime, EngineKind, FilePlan, JobPlan, OpKind, OpMix, Outcome, PhaseRecord, Prepare, RunRecord, SyscallTrace,
@@ -299,6 +302,7 @@ impl Setting<'_> {
             (0..if status.is_some() { workers } else { 0 }).map(|_| Snapshot::default()).collect();
         // The workers' threads by their numbers, 0 for one that could not be made.
         let numbers: Vec<AtomicI32> = (0..workers).map(|_| AtomicI32::new(0)).collect();
+        let judges = Judges::of(jobs);
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
             let mut next = 0;
@@ -319,6 +323,7 @@ impl Setting<'_> {
                         }),
                         log: logs.filter(|_| !job.output.logs.is_empty()).map(|logs| logs.door(next as u32)),
                         snapshot: snapshots.get(next),
+                        judge: judges.get(next).map(|judge| judge as &dyn SpanJudge),
                     };
                     let number = &numbers[next];
                     next += 1;
@@ -399,7 +404,11 @@ impl Setting<'_> {
                 strace.detach();
             }
             start.release();
-            let reports = threads.into_iter().map(|of_job| of_job.into_iter().map(collect_report).collect()).collect();
+            let mut reports: Vec<Vec<WorkerReport>> =
+                threads.into_iter().map(|of_job| of_job.into_iter().map(collect_report).collect()).collect();
+            for (worker, report) in reports.iter_mut().flatten().enumerate() {
+                report.criterion = judges.get(worker).map(Judge::record);
+            }
             let cpu = CpuTime {
                 user_ns: cpu_after.user_ns - cpu_before.user_ns,
                 system_ns: cpu_after.system_ns - cpu_before.system_ns,

@@ -75,6 +75,8 @@ fn round_of(job: &JobPlan, round_ns: u64, number: u32) -> JobPlan {
     round.limits.io_count = None;
     round.limits.ramp_ns = 0;
     round.limits.start_delay_ns = 0;
+    // What ends or steers the measured part does not end or steer a round.
+    round.control = trueio_model::Control::default();
     // Any odd step: the measured part, which keeps the seed, repeats none of the rounds.
     round.seed = job.seed.wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(number) + 1));
     round

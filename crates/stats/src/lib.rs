@@ -41,4 +41,4 @@ pub use obrien_fleming::{LOOKS_MAX, obrien_fleming, obrien_fleming_alpha};
 pub use quantile::{Quantile, quantile};
 pub use sign_flip::sign_flip_p;
 pub use slice_quantile::{quantile_within, slice_least_count, slice_quantile};
-pub use steady::{SteadyRule, WindowFit};
+pub use steady::{SteadyRule, WindowFit, criterion};

@@ -12,8 +12,13 @@
 //! was chosen because it is flat is a biased sample of the rounds, so figures belong to a fresh
 //! span after it, never to the window itself.
 //!
+//! fio's `steadystate` is judged by the same fit ([`criterion`]); its two criteria are the largest distance of a value from
+//! the mean, and the slope of the line from one value to the next.
+//!
 //! Source: SNIA Solid State Storage Performance Test Specification 2.0.2, definition 2.1.24:
-//! window 5 rounds, range 20 %, excursion of the least-squares fit 10 %, at most 25 rounds.
+//! window 5 rounds, range 20 %, excursion of the least-squares fit 10 %, at most 25 rounds. fio's: its HOWTO, `steadystate`.
+
+use trueio_model::Criterion;
 
 /// The rule's numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,6 +55,20 @@ pub struct WindowFit {
     /// What the least-squares line gains from the first value to the last, as a share of the mean;
     /// negative if it falls.
     pub excursion: f64,
+    /// The largest distance of a value from the mean, as a share of the mean.
+    pub deviation: f64,
+    /// What the line gains from one value to the next, as a share of the mean.
+    pub slope: f64,
+}
+
+/// What fio's `steadystate` holds against its limit: the largest distance of one of the values (oldest first) from their
+/// mean, or the slope of the line through them, in their own unit or in percent of their mean. With it, whether it is
+/// below the limit. `None` where [`WindowFit::of`] says nothing.
+pub fn criterion(criterion: &Criterion, values: &[f64]) -> Option<(WindowFit, f64, bool)> {
+    let fit = WindowFit::of(values)?;
+    let share = if criterion.is_slope { fit.slope } else { fit.deviation };
+    let value = share * if criterion.is_percent { 100.0 } else { fit.mean };
+    Some((fit, value, value.abs() < criterion.limit))
 }
 
 impl WindowFit {
@@ -73,8 +92,10 @@ impl WindowFit {
             product += distance * (value - mean);
             square += distance * distance;
         }
-        let gain = product / square * (count - 1) as f64;
-        Some(Self { mean, range: (largest - smallest) / mean, excursion: gain / mean })
+        let slope = product / square / mean;
+        let deviation = (largest - mean).max(mean - smallest) / mean;
+        let range = (largest - smallest) / mean;
+        Some(Self { mean, range, excursion: slope * (count - 1) as f64, deviation, slope })
     }
 }
 
@@ -113,6 +134,23 @@ mod tests {
         assert_eq!(SteadyRule::SNIA.judge(&[0.0; 5]), None);
         assert_eq!(SteadyRule::SNIA.judge(&[1.0, 1.0, f64::NAN, 1.0, 1.0]), None);
         assert_eq!(WindowFit::of(&[1.0]), None);
+    }
+
+    /// What fio 3.33 printed for these windows, in its own digits.
+    #[test]
+    fn fios_criterion_is_what_fio_printed_for_the_same_values() {
+        use trueio_model::CriterionVariable::Ios;
+        let of = |is_slope, limit, is_percent, values: &[f64]| {
+            let rule = Criterion { variable: Ios, is_slope, limit, is_percent };
+            let (_, value, is_attained) = criterion(&rule, values).unwrap();
+            (format!("{value:.6}"), is_attained)
+        };
+        assert_eq!(of(false, 50.0, true, &[18716.0, 33967.0]), ("28.947630".to_owned(), true));
+        assert_eq!(of(false, 100.0, false, &[40590.0, 42757.0]), ("1083.500000".to_owned(), false));
+        assert_eq!(of(true, 0.3, false, &[180248576.0, 166529665.0]), ("-13718911.000000".to_owned(), false));
+        assert_eq!(of(true, 5.0, true, &[42781.0, 37589.0]), ("-12.920244".to_owned(), false));
+        let five = [4110786.0, 4105776.0, 4389960.0, 4552168.0, 3418399.0];
+        assert_eq!(of(false, 50.0, true, &five), ("16.936769".to_owned(), true));
     }
 
     proptest! {

@@ -100,6 +100,7 @@ fn attempt(stage: &Stage, directory: &Path) -> Result<Row, String> {
         verify_failure_count: 0,
         source_wait_ns: None,
         depth_searches: Vec::new(),
+        criterion: None,
         engine_notes: Vec::new(),
         threads: ThreadUsage::default(),
         queue: None,

@@ -54,6 +54,7 @@ pub struct Job {
     pub worker: u32,
     pub log: Option<LogDoor>,
     pub snapshot: Option<Arc<Snapshot>>,
+    pub judge: Option<Arc<dyn trueio_engine::SpanJudge + Send>>,
 }
 
 impl Job {
@@ -125,7 +126,15 @@ impl Job {
             control: Default::default(),
             values: Vec::new(),
         };
-        Self { plan, files: Vec::new(), stop: AtomicBool::new(false), worker: 0, log: None, snapshot: None }
+        Self {
+            plan,
+            files: Vec::new(),
+            stop: AtomicBool::new(false),
+            worker: 0,
+            log: None,
+            snapshot: None,
+            judge: None,
+        }
     }
 
     /// A job on a modelled disk.
@@ -269,6 +278,7 @@ impl Job {
                     sample_window,
                     log: self.log.clone(),
                     snapshot: self.snapshot.as_deref(),
+                    judge: self.judge.as_deref(),
                 })
             });
             worker.join().expect("the worker does not panic")

@@ -143,6 +143,7 @@ pub fn record(ops: Vec<OpRecord>) -> JobRecord {
         verify_failure_count: 0,
         source_wait_ns: None,
         depth_searches: Vec::new(),
+        criterion: None,
         engine_notes: Vec::new(),
         threads: ThreadUsage::default(),
         queue: None,

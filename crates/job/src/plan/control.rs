@@ -4,10 +4,29 @@ use super::Planner;
 use super::job::note_unused;
 use super::values::Values;
 use crate::refusal::{Refusal, Rule};
-use trueio_model::{Control, LatencyTarget};
+use trueio_model::{Control, CriterionPlan, LatencyTarget};
 
 pub(super) fn plan_control(planner: &mut Planner, values: &Values) -> Result<Control, Refusal> {
-    Ok(Control { latency_target: plan_latency_target(planner, values)? })
+    Ok(Control { latency_target: plan_latency_target(planner, values)?, criterion: plan_criterion(planner, values)? })
+}
+
+/// fio's rule that ends a job when it is steady.
+fn plan_criterion(planner: &mut Planner, values: &Values) -> Result<Option<CriterionPlan>, Refusal> {
+    let Some(window_ns) = values.duration_ns("steadystate_duration") else {
+        let names = ["steadystate", "steadystate_ramp_time", "steadystate_check_interval"];
+        note_unused(planner, values, &names, "no `steadystate_duration` is given");
+        return Ok(None);
+    };
+    let span_ns = values.duration_ns("steadystate_check_interval").unwrap_or(1_000_000_000);
+    if window_ns < 2 * span_ns || !window_ns.is_multiple_of(span_ns) {
+        let option = "steadystate_duration";
+        let interval = values.quote("steadystate_check_interval");
+        let reason = format!("it is no whole number, two at least, of spans of {interval}");
+        return Err(values.refuse(option, Rule::BadValue { option, reason }));
+    }
+    let criterion = values.criterion("steadystate");
+    let ramp_ns = values.duration_ns("steadystate_ramp_time").unwrap_or(0);
+    Ok(Some(CriterionPlan { criterion, window_ns, span_ns, ramp_ns }))
 }
 
 fn plan_latency_target(planner: &mut Planner, values: &Values) -> Result<Option<LatencyTarget>, Refusal> {

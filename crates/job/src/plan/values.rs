@@ -4,7 +4,7 @@ use crate::refusal::{Refusal, Rule};
 use crate::table::{DefaultValue, OptionRow, TABLE, row, suggestion};
 use crate::value::{Extent, Value};
 use trueio_model::{
-    BlockPattern, BlockSizes, Distribution, JobSpec, Origin, PlanValue, SimulatedDevice, SourceAddress,
+    BlockPattern, BlockSizes, Criterion, Distribution, JobSpec, Origin, PlanValue, SimulatedDevice, SourceAddress,
 };
 
 /// The options of one job, in the table's order.
@@ -245,6 +245,13 @@ impl Values {
             Some(Value::Cpus(cpus)) => Some(cpus),
             None => None,
             other => unreachable!("`{name}` is no list of processors: {other:?}"),
+        }
+    }
+
+    pub(super) fn criterion(&self, name: &str) -> Criterion {
+        match &self.item(name).value {
+            Some(Value::Criterion(criterion)) => *criterion,
+            other => unreachable!("`{name}` is no criterion with a default: {other:?}"),
         }
     }
 

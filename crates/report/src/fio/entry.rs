@@ -5,8 +5,8 @@ use super::FioOutput;
 use super::buckets::middles;
 use std::collections::BTreeMap;
 use trueio_model::{
-    DeviceCounters, Grouping, Histogram, JobPlan, JobRecord, JobSpec, OpKind, OpRecord, Outcome, PhaseRecord,
-    QueueCounts, RunRecord, SeriesRow, ThreadUsage, Unified,
+    CriterionRecord, DeviceCounters, Grouping, Histogram, JobPlan, JobRecord, JobSpec, OpKind, OpRecord, Outcome,
+    PhaseRecord, QueueCounts, RunRecord, SeriesRow, ThreadUsage, Unified,
 };
 
 /// fio's error number of a verification that failed.
@@ -61,6 +61,8 @@ pub(super) struct Entry<'a> {
     pub(super) phase: Option<&'a PhaseRecord>,
     /// The queue depth that a job with a latency target came to.
     depth_found: Option<u32>,
+    /// How steady it became, if that was to end it.
+    pub(super) criterion: Option<&'a CriterionRecord>,
 }
 
 /// fio's limits of the distribution of latencies: 10 in nanoseconds, 10 in microseconds, 12 in
@@ -373,6 +375,7 @@ fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a>
         latency: [0.0; LATENCY_CLASSES],
         phase: first.phase,
         depth_found: None,
+        criterion: None,
     };
     let mut queue = QueueCounts::default();
     for unit in units {
@@ -400,6 +403,7 @@ fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a>
         // Of several workers the least: all of them keep the target with it.
         let found = job.depth_searches.iter().map(|search| search.depth).chain(entry.depth_found).min();
         entry.depth_found = found;
+        entry.criterion = entry.criterion.or(job.criterion.as_ref());
         entry.threads.add(&threads_of(job, unit));
         queue.add(&queue_of(job, unit.plan));
     }

@@ -105,6 +105,9 @@ fn job(document: &Document<'_>, entry: &Entry<'_>, has_bins: bool) -> Object {
     if let Some(description) = document.description(entry.first) {
         object.text("desc", description);
     }
+    if let Some(steady) = super::steady::object(entry) {
+        object.object("steadystate", steady);
+    }
     object
 }
 

@@ -23,6 +23,7 @@ mod entry;
 mod json;
 mod lines;
 mod normal;
+mod steady;
 mod terse;
 mod tree;
 

@@ -7,6 +7,7 @@
 use super::buckets::{deviation_ns, percentiles};
 use super::entry::{Document, Entry, Figures, LATENCY_LIMITS, Samples, Target};
 use super::json::{ctime, outcome};
+use super::steady::{self, mean};
 use crate::text::clean;
 use std::fmt::Write as _;
 use trueio_model::{CheckOutcome, Histogram, OpKind, Outcome, Unified};
@@ -119,6 +120,21 @@ fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
         text,
         "     latency   : target={target_ns}, window={window_us}, percentile={percent:.2}%, depth={depth}"
     );
+    if let (Some(plan), Some(record)) = (entry.plan.control.criterion, entry.criterion) {
+        let scale = Scale::of(document);
+        let bytes_per_s = mean(&record.spans, |span| span.bytes_per_s);
+        let variable = plan.criterion.name().replace("_slope", "");
+        let _ = writeln!(
+            text,
+            "  steadystate  : attained={}, bw={} ({}), iops={}, {variable} {}={}",
+            if record.is_attained { "yes" } else { "no" },
+            scale.rate(bytes_per_s, true),
+            scale.rate(bytes_per_s, false),
+            short(mean(&record.spans, |span| span.ios_per_s), scale.digits, false),
+            if plan.criterion.is_slope { "slope" } else { "mean dev" },
+            steady::value(&plan, record.value, 3)
+        );
+    }
     evidence(text, document, entry);
 }
 

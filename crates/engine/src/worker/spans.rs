@@ -1,0 +1,113 @@
+//! Spans of equal length whose figures somebody outside judges while the worker runs (`steadystate`).
+//!
+//! A span ends when its time is over, with whatever had completed by then; the next begins there. The judge may see
+//! several workers together, and says when the job is over.
+//!
+//! Cannot: end a span within an I/O: it ends when the worker looks up next, at its completion, and its length is then
+//! longer than asked.
+
+use super::Worker;
+use crate::clock::Clock;
+use crate::engines::Engine;
+use crate::recorder::Recorder;
+use std::fmt::Debug;
+use trueio_model::CriterionPlan;
+
+/// What a worker did in a span.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct SpanFigures {
+    /// I/Os that completed; sync calls are none.
+    pub io_count: u64,
+    /// Bytes that they moved.
+    pub byte_count: u64,
+    /// Their latencies together, in nanoseconds.
+    pub latency_sum_ns: u128,
+    /// How long it took, in nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+/// Judges the spans of one worker, or of several that are to end together. Called a few times a second at most.
+pub trait SpanJudge: Debug + Sync {
+    /// A worker has ended its span number `index`, from 0; true if the job is over.
+    fn span(&self, index: u64, figures: SpanFigures) -> bool;
+    /// True if the job is over, because another worker's span said so.
+    fn is_over(&self) -> bool;
+    /// A worker ends: of the spans from `index` on it gives none.
+    fn leaves(&self, index: u64);
+}
+
+/// A worker's spans.
+#[derive(Debug)]
+pub(super) struct Spans<'a> {
+    judge: &'a dyn SpanJudge,
+    length: u64,
+    /// Where the present span began, and when it is over; before the first, when that begins.
+    from: u64,
+    pub(super) end: u64,
+    /// `None` before the first.
+    index: Option<u64>,
+    /// What was counted when the present span began.
+    counted: SpanFigures,
+}
+
+impl<'a> Spans<'a> {
+    pub(super) fn new(judge: &'a dyn SpanJudge, plan: &CriterionPlan, clock: &impl Clock) -> Self {
+        let length = clock.to_ticks(plan.span_ns).max(1);
+        Self { judge, length, from: 0, end: u64::MAX, index: None, counted: SpanFigures::default() }
+    }
+}
+
+/// What was counted so far.
+fn counted(recorder: &Recorder) -> SpanFigures {
+    let mut figures = SpanFigures::default();
+    // Sync calls come last.
+    for op in recorder.ops[..3].iter().flatten() {
+        figures.io_count += op.io_count;
+        figures.byte_count += op.byte_count;
+        figures.latency_sum_ns += op.set.total.sum_ns() + op.interval.sum_ns() + op.inline.sum_ns();
+    }
+    figures
+}
+
+impl<E: Engine, C: Clock> Worker<'_, E, C> {
+    /// The measured part begins at `now`.
+    pub(super) fn begin_spans(&mut self, now: u64) {
+        if let (Some(spans), Some(plan)) = (&mut self.spans, self.context.plan.control.criterion) {
+            spans.end = now + self.clock.to_ticks(plan.ramp_ns);
+        }
+    }
+
+    /// Looks whether a span is over, and whether that ends the job.
+    #[cold]
+    pub(super) fn end_span(&mut self, now: u64) {
+        let Some(spans) = &mut self.spans else { return };
+        let mut is_over = spans.judge.is_over();
+        if now >= spans.end {
+            let all = counted(&self.recorder);
+            if let Some(index) = spans.index {
+                let figures = SpanFigures {
+                    io_count: all.io_count - spans.counted.io_count,
+                    byte_count: all.byte_count - spans.counted.byte_count,
+                    latency_sum_ns: all.latency_sum_ns - spans.counted.latency_sum_ns,
+                    elapsed_ns: self.clock.to_ns(now - spans.from),
+                };
+                is_over |= spans.judge.span(index, figures);
+            }
+            spans.index = Some(spans.index.map_or(0, |index| index + 1));
+            (spans.counted, spans.from) = (all, now);
+            // On the grid of the first, so that workers stay together; a look-up that came late does not shift it.
+            spans.end += spans.length * ((now - spans.end) / spans.length + 1);
+        }
+        if is_over && !self.is_done {
+            self.is_done = true;
+            self.ended = now;
+        }
+    }
+
+    /// The worker's last I/O was done.
+    pub(super) fn leave_spans(&mut self) {
+        if let Some(spans) = self.spans.take() {
+            spans.judge.leaves(spans.index.unwrap_or(0));
+        }
+    }
+}
