@@ -110,3 +110,120 @@ fn a_latency_target_without_a_window_is_refused_and_says_what_is_missing() {
     assert_eq!(ran.code, Some(1));
     assert!(ran.err.contains("latency_window"), "{}", ran.err);
 }
+
+/// A document without its values: keys in their order, and of what type each value is.
+fn shape(value: &Value) -> String {
+    match value {
+        Value::Object(object) => {
+            let parts: Vec<String> = object.iter().map(|(key, value)| format!("{key}: {}", shape(value))).collect();
+            format!("{{{}}}", parts.join(", "))
+        }
+        Value::Array(list) => format!("[{}]", list.iter().map(shape).collect::<Vec<_>>().join(", ")),
+        Value::Number(number) if number.is_f64() => "float".to_owned(),
+        Value::Number(_) => "int".to_owned(),
+        other => format!("{other:?}").chars().take_while(|c| c.is_alphabetic()).collect(),
+    }
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no whole number"))
+}
+
+/// Goal: a job ends when it is steady, and tells so as fio does.
+/// Method: of two values none is further from their mean than the mean itself, unless one is 0: 100 % is always kept.
+#[test]
+fn a_job_that_is_steady_ends_and_its_document_is_fios() {
+    let sandbox = Sandbox::new();
+    let line = "--name=a --ioengine=null --size=1g --bs=4k --rw=randrw --norandommap --time_based --runtime=60 \
+                --ss=iops:100% --ss_dur=2";
+    let ours = json(&sandbox, line);
+    let steady = &ours["jobs"][0]["steadystate"];
+    assert_eq!(steady["ss"], "iops:100.000000%");
+    assert_eq!((number(&steady["duration"]), number(&steady["attained"])), (2, 1));
+    let of = |name: &str| -> Vec<u64> { steady["data"][name].as_array().expect("a list").iter().map(number).collect() };
+    let (iops, bw) = (of("iops"), of("bw"));
+    assert!(number(&steady["data"]["iops_mean"]).abs_diff((iops[0] + iops[1]) / 2) <= 1, "{steady}");
+    assert!((bw[0] / 4096).abs_diff(iops[0]) <= 1, "{steady}");
+    let deviation = steady["max_deviation"].as_f64().expect("a number");
+    assert!((deviation - iops[0].abs_diff(iops[1]) as f64 / 2.0).abs() <= 1.0, "{steady}");
+    let runtime = number(&ours["jobs"][0]["read"]["runtime"]);
+    assert!((1_990..45_000).contains(&runtime), "{runtime} ms");
+    if let Some(theirs) = real(&sandbox, line) {
+        assert_eq!(shape(steady), shape(&theirs["jobs"][0]["steadystate"]));
+        assert_eq!(steady["ss"], theirs["jobs"][0]["steadystate"]["ss"]);
+        assert_eq!(theirs["jobs"][0]["steadystate"]["attained"], 1);
+    }
+}
+
+#[test]
+fn jobs_of_one_group_are_steady_together_and_latency_can_be_what_is_steady() {
+    let sandbox = Sandbox::new();
+    let line = "--ioengine=null --size=1g --bs=4k --rw=randread --norandommap --time_based --runtime=60 \
+                --group_reporting --numjobs=2 --ss=lat_slope:1000000% --steadystate_duration=300ms --ss_interval=100ms \
+                --ss_ramp=50ms --name=a";
+    let ours = json(&sandbox, line);
+    assert_eq!(ours["jobs"].as_array().map(Vec::len), Some(1));
+    let steady = &ours["jobs"][0]["steadystate"];
+    let keys: Vec<&str> = steady["data"].as_object().expect("data").keys().map(String::as_str).collect();
+    assert_eq!(keys.len(), 6, "{keys:?}");
+    assert_eq!(steady["attained"], 1);
+    assert_eq!(steady["data"]["lat_ns"].as_array().map(Vec::len), Some(3));
+    let text = fio(&sandbox, line).out;
+    let told = text.lines().find(|line| line.starts_with("  steadystate  : attained=yes, bw=")).expect("a line");
+    assert!(told.contains(", iops=") && told.contains(", lat slope=") && told.ends_with('%'), "{told}");
+    // What is not steady by its end says so: of many values not all are the same to a millionth of a byte.
+    let never = "--name=a --ioengine=null --size=1g --time_based --runtime=500ms --norandommap --rw=randread \
+                 --ss=bw:0.000001 --ss_dur=200ms --ss_interval=100ms";
+    assert_eq!(json(&sandbox, never)["jobs"][0]["steadystate"]["attained"], 0);
+}
+
+#[test]
+fn spans_that_make_no_window_and_groups_that_disagree_are_refused() {
+    let sandbox = Sandbox::new();
+    for (line, sentence) in [
+        ("--name=a --size=1m --ioengine=null --ss_dur=1500ms", "no whole number"),
+        ("--name=a --size=1m --ioengine=null --ss=iops --ss_dur=5", "a limit: `iops:0.3%`"),
+        ("--group_reporting --size=1m --ioengine=null --ss_dur=5 --name=a --name=b --ss_dur=6", "judged together"),
+        ("--size=1m --ioengine=null --name=a --name=b --wait_for=c", "names no job before this one"),
+    ] {
+        let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+        let ran = sandbox.run(&words);
+        assert_eq!(ran.code, Some(1), "{line}");
+        assert!(ran.err.contains(sentence), "{line}: {}", ran.err);
+    }
+}
+
+/// Goal: jobs of one flow keep their proportions.
+/// Method: the one that ends ends the other, before that could run on alone.
+#[test]
+fn the_ios_of_a_flow_stand_in_the_proportion_of_their_weights() {
+    let sandbox = Sandbox::new();
+    let line = "--ioengine=null --size=1g --bs=4k --rw=randread --norandommap --time_based --runtime=60 --name=a --flow=3 \
+                --number_ios=6000 --exitall --name=b --flow=1 --name=c --flow=2 --flow_id=7";
+    let ours = json(&sandbox, line);
+    let count = |job: usize| number(&ours["jobs"][job]["read"]["total_ios"]);
+    assert_eq!(count(0), 6_000);
+    assert!(count(1).abs_diff(2_000) <= 20, "{}", count(1));
+}
+
+/// Goal: a job waits for all clones of one that stands before it, while others run on.
+/// Method: the last job ends all others after a second of its own: had it not waited, the one beside it would have had
+/// one second, not two.
+#[test]
+fn a_job_that_waits_for_another_lets_those_beside_it_go_on_as_in_fio() {
+    let sandbox = Sandbox::new();
+    let line = "--ioengine=null --size=1g --bs=4k --rw=randread --norandommap --time_based --name=a --numjobs=2 --runtime=1 \
+                --name=b --runtime=60 --name=c --wait_for=a --runtime=1 --exitall";
+    let document = json(&sandbox, line);
+    let runtime = |job: usize| number(&document["jobs"][job]["read"]["runtime"]);
+    for (job, least) in [(0, 950), (1, 950), (2, 1_900), (3, 950)] {
+        assert!(runtime(job) >= least, "job {job} ran for {} ms", runtime(job));
+    }
+    assert!(runtime(2) < 50_000, "{}", runtime(2));
+    // One second after the other, beside a job of one second.
+    let line = line.replace(" --exitall", "").replace("runtime=60", "runtime=1");
+    assert!(number(&json(&sandbox, &line)["jobs"][3]["elapsed"]) >= 2);
+    if let Some(theirs) = real(&sandbox, &line) {
+        assert!(number(&theirs["jobs"][3]["elapsed"]) >= 2);
+    }
+}

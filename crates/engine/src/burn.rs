@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Burns from the phase's start to the end of the job's time.
 pub(crate) fn run(context: &WorkerContext<'_>, load: &CpuLoad) -> WorkerReport {
-    context.start.reached();
+    context.reached();
     let limits = &context.plan.limits;
     let begin = Instant::now();
     let mut report = WorkerReport::empty();
@@ -51,7 +51,7 @@ pub(crate) fn run(context: &WorkerContext<'_>, load: &CpuLoad) -> WorkerReport {
     report.elapsed_ns = begin.elapsed().saturating_sub(head).as_nanos() as u64;
     report.threads = used(&usage, &thread_usage(), report.elapsed_ns);
     report.engine_notes.push(format!("cpuio: {} % of a processor, in chunks of {} µs", load.percent, busy.as_micros()));
-    context.start.finished();
+    context.finished();
     report
 }
 

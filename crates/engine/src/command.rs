@@ -42,7 +42,7 @@ struct Ended {
 pub(crate) fn run(context: &WorkerContext<'_>, command: &CommandPlan) -> WorkerReport {
     let plan = context.plan;
     let prepared = prepare(context, command);
-    context.start.reached();
+    context.reached();
     if plan.limits.start_delay_ns > 0 {
         std::thread::sleep(Duration::from_nanos(plan.limits.start_delay_ns));
     }
@@ -50,7 +50,7 @@ pub(crate) fn run(context: &WorkerContext<'_>, command: &CommandPlan) -> WorkerR
         Ok((program, messages)) => measure(context, command, program, messages),
         Err(reason) => WorkerReport::failed(reason),
     };
-    context.start.finished();
+    context.finished();
     report
 }
 

@@ -32,6 +32,9 @@ pub fn measure_ruler(clock: AnyClock) -> Ruler {
         log: None,
         snapshot: None,
         judge: None,
+        flow: None,
+        waits_for: &[],
+        gate: None,
     };
     let report = run_worker(&context);
     let reads = &report.ops[0].latency.total;

@@ -45,6 +45,7 @@ use trueio_model::{
 use verifying::Verifier;
 
 mod explain;
+mod flow;
 mod guard;
 mod search;
 mod spans;
@@ -53,8 +54,9 @@ mod state;
 mod supply;
 mod verifying;
 
+pub use flow::Flow;
 pub use spans::{SpanFigures, SpanJudge};
-pub use start::Start;
+pub use start::{Gate, Start};
 
 /// Length of a series row and of a progress update.
 const INTERVAL_NS: u64 = 100_000_000;
@@ -86,6 +88,28 @@ pub struct WorkerContext<'a> {
     pub snapshot: Option<&'a Snapshot>,
     /// Who judges the worker's spans, if the job ends when it is steady.
     pub judge: Option<&'a dyn SpanJudge>,
+    /// The flow that the worker belongs to.
+    pub flow: Option<&'a Flow>,
+    /// The gates of the jobs that must have ended before this one begins.
+    pub waits_for: &'a [&'a Gate],
+    /// The gate at which others wait for this job.
+    pub gate: Option<&'a Gate>,
+}
+
+impl WorkerContext<'_> {
+    /// The worker is ready; returns when it may begin.
+    pub(crate) fn reached(&self) {
+        self.start.reached();
+        self.waits_for.iter().for_each(|gate| gate.wait(self.stop));
+    }
+
+    /// The worker has done its last measured I/O; returns when the phase's end is released.
+    pub(crate) fn finished(&self) {
+        if let Some(gate) = self.gate {
+            gate.leave();
+        }
+        self.start.finished();
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +138,7 @@ pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
         Err(error) => {
             // Nobody waits for a worker that could not be made.
             context.start.reached();
-            context.start.finished();
+            context.finished();
             WorkerReport::failed(error)
         }
     }
@@ -324,6 +348,8 @@ pub struct Worker<'a, E, C> {
     search: Option<Box<Search>>,
     /// Spans that somebody judges, if the job ends when it is steady.
     spans: Option<Box<Spans<'a>>>,
+    /// Its part in a flow, while it is in it.
+    share: Option<flow::Share<'a>>,
     /// Free slots that are not used: the queue is to be less deep than it could be.
     reserve: usize,
     /// Requests taken from the generator before this block; see [`Worker::issued`].
@@ -445,6 +471,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             watched: guard::Watched::default(),
             search,
             spans,
+            share: None,
             reserve: 0,
             issued_before: 0,
             pending_due: None,
@@ -514,7 +541,11 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 }
             }
         }
-        self.context.start.reached();
+        if self.context.plan.limits.start_delay_ns == 0 && self.context.waits_for.is_empty() {
+            // All together, before the first of them is on its way.
+            self.join_flow();
+        }
+        self.context.reached();
         let limits = &self.context.plan.limits;
         self.started = self.clock.now();
         if limits.start_delay_ns > 0 {
@@ -524,6 +555,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 self.started = self.clock.wait_until(until.min(look_up));
             }
         }
+        self.join_flow();
         self.not_before = self.started;
         self.measured_from = self.started + self.clock.to_ticks(limits.ramp_ns);
         self.is_ramping = limits.ramp_ns > 0;
@@ -548,7 +580,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
 
     /// The loop itself. `last` becomes the moment of the last completion.
     fn issue_all(&mut self, last: &mut u64) -> Result<(), EngineError> {
-        let is_timed = self.calendar.is_some() || self.context.plan.think.is_some();
+        let is_timed = self.calendar.is_some() || self.context.plan.think.is_some() || self.share.is_some();
         let has_supply = self.supply.is_some();
         let trims_first = self.context.plan.pattern.steps.trims_first;
         let is_serial = (self.verifier.is_some() || trims_first) && self.slots.len() > 1 && self.writes();
@@ -612,6 +644,10 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                                 break;
                             }
                             self.begin_pause(*last);
+                        }
+                        if let Some(until) = self.held_by_flow() {
+                            wait = if until == 0 { Wait::Flow } else { Wait::Until(until) };
+                            break;
                         }
                         let due = self.due(&request);
                         if due > self.clock.now() {
@@ -681,6 +717,13 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                         // A wait, if of no length: only within a call does io_uring bring completions to its ring.
                         (1, Some(1))
                     }
+                    Wait::Flow if in_flight == 0 => {
+                        std::thread::yield_now();
+                        self.wait_idle(0);
+                        continue;
+                    }
+                    // As for a source: only within a call does io_uring bring completions to its ring.
+                    Wait::Flow => (1, Some(1)),
                     Wait::Until(due) => {
                         let left_ns = self.clock.to_ns(due.min(self.deadline).saturating_sub(self.clock.now()));
                         if in_flight == 0 {
@@ -877,6 +920,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
 
     /// Notes when a timed I/O was due, and that a pause comes next where one is due.
     fn note_timing(&mut self, slot: u32) {
+        if let Some(share) = &mut self.share {
+            share.count();
+        }
         if let Some(due) = self.pending_due.take() {
             let slot = &mut self.slots[slot as usize];
             slot.due = due;
@@ -1204,6 +1250,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             }
         }
         self.leave_spans();
+        if let Some(share) = self.share.take() {
+            share.leave();
+        }
         let usage = thread_usage();
         if let Some(log) = &mut self.log {
             log.flush();
@@ -1212,7 +1261,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             // The phase has a flag of its own where a job ends others.
             self.context.stop.store(true, Relaxed);
         }
-        self.context.start.finished();
+        self.context.finished();
         let backlog_count = match &mut self.calendar {
             // What comes after the job's last I/O was never due.
             Some(calendar) if !self.is_exhausted => {
@@ -1340,6 +1389,8 @@ enum Wait {
     No,
     /// The source has not sent the next write's bytes.
     Source,
+    /// Others of the flow are behind.
+    Flow,
     /// Nothing more is issued until all is reaped.
     Everything,
     /// The next request is not due before this tick.

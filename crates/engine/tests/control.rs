@@ -3,7 +3,12 @@
 mod common;
 
 use common::{Job, MS, S, assert_clean, assert_consistent, op};
-use trueio_model::{DepthSearch, LatencyTarget, OpKind};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use trueio_engine::{
+    Flow, Gate, Progress, SpanFigures, SpanJudge, Start, WorkerContext, WorkerReport, choose_clock, run_worker,
+};
+use trueio_model::{Criterion, CriterionPlan, CriterionVariable, DepthSearch, FlowPlan, LatencyTarget, OpKind};
 
 fn target(mut job: Job, target_ns: u64, percent: f64, keeps_running: bool) -> Job {
     job.plan.control.latency_target = Some(LatencyTarget { target_ns, window_ns: 100 * MS, percent, keeps_running });
@@ -88,4 +93,124 @@ fn io_over_a_target_is_still_counted_once_in_every_figure() {
     let report = target(Job::simulated(MS, 4).depth(16).mixed(50).time(S), 2 * MS, 95.0, true).run();
     assert_clean(&report, "mixed");
     assert_consistent(&report, "mixed");
+}
+
+/// Ends the job after so many spans.
+#[derive(Debug)]
+struct Counted {
+    spans: Mutex<Vec<SpanFigures>>,
+    left: Mutex<Option<u64>>,
+    most: usize,
+}
+
+impl SpanJudge for Counted {
+    fn span(&self, index: u64, figures: SpanFigures) -> bool {
+        let mut spans = self.spans.lock().unwrap();
+        assert_eq!(index, spans.len() as u64);
+        spans.push(figures);
+        spans.len() >= self.most
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn leaves(&self, index: u64) {
+        *self.left.lock().unwrap() = Some(index);
+    }
+}
+
+/// Goal: spans follow each other without a gap behind the ramps, and the job ends with the one that is judged enough.
+/// Method: one I/O a millisecond; a ramp of 50 ms that is not measured, and one of 100 ms of the judge's.
+#[test]
+fn spans_have_all_that_completed_in_them_and_end_the_job_when_the_judge_says_so() {
+    let judge = Arc::new(Counted { spans: Mutex::default(), left: Mutex::default(), most: 4 });
+    let mut job = Job::simulated(MS, 1).mixed(50).time(60 * S);
+    job.plan.limits.ramp_ns = 50 * MS;
+    let criterion = Criterion { variable: CriterionVariable::Ios, is_slope: false, limit: 1.0, is_percent: true };
+    job.plan.control.criterion =
+        Some(CriterionPlan { criterion, window_ns: 400 * MS, span_ns: 200 * MS, ramp_ns: 100 * MS });
+    job.judge = Some(judge.clone());
+    let report = job.run();
+    assert_clean(&report, "spans");
+    assert_consistent(&report, "spans");
+    let span = SpanFigures {
+        io_count: 200,
+        byte_count: 200 * 4096,
+        latency_sum_ns: 200 * u128::from(MS),
+        elapsed_ns: 200 * MS,
+    };
+    assert_eq!(*judge.spans.lock().unwrap(), [span; 4]);
+    assert_eq!(*judge.left.lock().unwrap(), Some(4));
+    assert_eq!((report.elapsed_ns, report.was_stopped), (900 * MS, false));
+}
+
+/// Runs workers side by side, which share a flow and a flag that ends them; if `waits`, each waits for those before it.
+fn side_by_side(jobs: &[Job], waits: bool) -> Vec<WorkerReport> {
+    let (start, stop, flow, clock) = (Start::new(), AtomicBool::new(false), Flow::default(), choose_clock());
+    let gates: Vec<Gate> = jobs.iter().map(|_| Gate::new(1)).collect();
+    let progress = Progress::default();
+    std::thread::scope(|scope| {
+        let (start, stop, flow, progress, gates) = (&start, &stop, &flow, &progress, &gates);
+        let run = move |index: usize, job: &Job| {
+            let before: Vec<&Gate> = gates[..index].iter().filter(|_| waits).collect();
+            run_worker(&WorkerContext {
+                plan: &job.plan,
+                worker: 0,
+                files: &[],
+                stop,
+                start,
+                progress,
+                clock,
+                sample_window: None,
+                log: None,
+                snapshot: None,
+                judge: None,
+                flow: Some(flow),
+                waits_for: &before,
+                gate: Some(&gates[index]),
+            })
+        };
+        let threads: Vec<_> =
+            jobs.iter().enumerate().map(|(index, job)| scope.spawn(move || run(index, job))).collect();
+        start.wait_for(jobs.len() as u32);
+        start.open();
+        threads.into_iter().map(|thread| thread.join().expect("no worker panics")).collect()
+    })
+}
+
+fn in_flow(mut job: Job, weight: u32, sleep_ns: u64) -> Job {
+    job.plan.control.flow = Some(FlowPlan { id: 0, weight, sleep_ns });
+    job
+}
+
+/// Goal: the I/Os of a flow stand in the proportion of their weights, whoever is faster and however deep the queues are.
+/// Method: the job that ends ends the others, before it leaves the flow.
+#[test]
+fn jobs_of_one_flow_keep_their_proportions_whoever_is_faster() {
+    for (depth, sleep_ns) in [(1, 0), (8, 0), (4, 100_000)] {
+        let ends = |job: Job| job.with(|plan| plan.scheduling.ends_others = true);
+        let jobs = [
+            ends(in_flow(Job::simulated(MS, 4).depth(depth).ios(3_000), 3, sleep_ns)),
+            in_flow(Job::simulated(MS / 100, 4).depth(depth).ios(1 << 40), 1, sleep_ns),
+            in_flow(Job::simulated(MS / 7, 2).depth(depth).ios(1 << 40), 2, sleep_ns),
+        ];
+        let reports = side_by_side(&jobs, false);
+        let counts: Vec<u64> = reports.iter().map(|report| op(report, OpKind::Read).io_count).collect();
+        assert_eq!(counts[0], 3_000);
+        for (count, expected) in [(counts[1], 1_000), (counts[2], 2_000)] {
+            assert!(count.abs_diff(expected) <= 40, "{counts:?} at depth {depth}");
+        }
+    }
+}
+
+/// Goal: a job that waits for another begins when that has ended.
+/// Method: the job that waits ends the others; the first has done all its I/Os all the same.
+#[test]
+fn a_job_that_waits_begins_when_the_other_has_ended() {
+    let null = || Job::new(trueio_model::EngineKind::Null);
+    let jobs = [null().ios(200_000), null().ios(10).with(|plan| plan.scheduling.ends_others = true)];
+    let reports = side_by_side(&jobs, true);
+    assert_eq!(reports.iter().map(|report| op(report, OpKind::Read).io_count).collect::<Vec<_>>(), [200_000, 10]);
+    assert!(reports.iter().all(|report| !report.was_stopped && report.fatal.is_none()), "{reports:?}");
 }

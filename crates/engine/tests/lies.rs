@@ -143,6 +143,9 @@ fn run(job: &Job, content: &Rc<RefCell<Vec<u8>>>, lie: Lie) -> WorkerReport {
         log: None,
         snapshot: None,
         judge: None,
+        flow: None,
+        waits_for: &[],
+        gate: None,
     };
     let clock = VirtualClock::default();
     let disk = Disk {

@@ -174,7 +174,8 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
                 _ => phase += 1,
             }
         }
-        let job = job::plan_job(&mut planner, &mut values, index, phase)?;
+        let mut job = job::plan_job(&mut planner, &mut values, index, phase)?;
+        control::resolve_waits(&mut planner, &jobs, &mut job, spec)?;
         jobs.push(job);
     }
     planner.agree_on_shared_files(&mut jobs);

@@ -815,6 +815,17 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "wait_for",
+        kind: ValueKind::Names,
+        unit: "names",
+        default: DefaultValue::Unset("the job begins with those beside it"),
+        summary: "The job begins when all workers of the jobs of these names have ended",
+        detail: "They stand before it; others that run beside it go on. Its time, its delay and its ramp count from then. \
+                 `stonewall` waits for all, and what it begins is judged by itself.",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
         name: "exitall",
         summary: "When a worker of this job ends, all that run at the same time are ended",
         detail: "They end as at their runtime: what they measured stands.",
@@ -1214,6 +1225,35 @@ pub const TABLE: &[OptionRow] = &[
         name: "latency_run",
         summary: "The job goes on when the queue depth for `latency_target` is found, and adjusts it",
         detail: "After a window that misses the target a lower depth is looked for, after five that keep it a higher one.",
+        section: Section::Pace,
+        ..BASE
+    },
+    OptionRow {
+        name: "flow",
+        kind: ValueKind::Count { min: 0, max: 1000 },
+        unit: "weight",
+        default: DefaultValue::Unset("the job runs as fast as it can"),
+        summary: "Workers of one `flow_id` that run at the same time keep their I/Os in the proportion of these weights; 0: no flow",
+        detail: "A worker that is ahead by more than a few I/Os waits for the others. One that begins later begins at par, and one that ends is \
+                 not waited for.",
+        section: Section::Pace,
+        ..BASE
+    },
+    OptionRow {
+        name: "flow_id",
+        kind: ValueKind::Count { min: 0, max: u64::MAX },
+        unit: "number",
+        default: DefaultValue::Unset("0"),
+        summary: "Which flow the job belongs to",
+        section: Section::Pace,
+        ..BASE
+    },
+    OptionRow {
+        name: "flow_sleep",
+        kind: ValueKind::DurationMicros,
+        unit: "time (bare: µs)",
+        default: DefaultValue::Unset("it keeps looking"),
+        summary: "How long a worker that is ahead of its flow sleeps before it looks again",
         section: Section::Pace,
         ..BASE
     },

@@ -124,8 +124,22 @@ fn no_option_is_ignored_in_silence() {
         {
             continue;
         }
-        let candidates =
-            ["1", "0", "2", "7", "i", "randwrite", "4k-8k", "4k/50:8k/50", "7%", "zipf:1.2", "dsync", "poisson", "50"];
+        let candidates = [
+            "1",
+            "0",
+            "2",
+            "7",
+            "i",
+            "randwrite",
+            "4k-8k",
+            "4k/50:8k/50",
+            "7%",
+            "zipf:1.2",
+            "dsync",
+            "poisson",
+            "50",
+            "iops:1%",
+        ];
         let mut outcomes = BTreeSet::new();
         for value in candidates.iter().copied().chain(option.words.split(' ').filter(|w| !w.is_empty())) {
             outcomes.insert(match read(&words(&format!("{base} --{}={value}", option.name)), &World::default()) {
@@ -380,6 +394,9 @@ fn groups_begin_at_a_stonewall_and_at_a_new_group_if_a_job_came_before() {
     let of = |job: &JobSpec| (job.fio.as_ref().unwrap().group, text(job, "stonewall") == "true");
     let groups: Vec<(u32, bool)> = request.jobs.iter().map(of).collect();
     assert_eq!(groups, [(0, false), (1, false), (2, true), (2, true), (2, false)]);
+    let jobs = line("--size=1m --name=a --numjobs=2 --name=b --name=c --wait_for=a").jobs;
+    assert_eq!(jobs[3].options["wait_for"].text, "a.0,a.1");
+    assert!(jobs.iter().all(|job| !job.options.contains_key("stonewall")), "those beside it go on");
     assert!(wrong("--size=1m --name=a --name=b --wait_for=z").render().contains("names no job before this one"));
 }
 

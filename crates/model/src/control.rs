@@ -12,6 +12,12 @@ pub struct Control {
     /// The job ends as soon as what it measures is steady by fio's definition (`steadystate`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub criterion: Option<CriterionPlan>,
+    /// The job's progress is kept in proportion to that of others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowPlan>,
+    /// Jobs of the same phase whose workers must all have ended before this one begins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<String>,
 }
 
 impl Control {
@@ -32,6 +38,17 @@ pub struct LatencyTarget {
     pub percent: f64,
     /// Go on to the job's own end, adjusting the depth, instead of ending with the depth that was looked for.
     pub keeps_running: bool,
+}
+
+/// A job's part of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowPlan {
+    /// Which flow: workers of equal `id` that run at the same time are kept in proportion.
+    pub id: u64,
+    /// I/Os of each worker, as a part of those of all.
+    pub weight: u32,
+    /// How long a worker that is ahead waits before it looks again, in nanoseconds; 0: it keeps looking.
+    pub sleep_ns: u64,
 }
 
 /// What is to be steady, and how much of it (fio's `steadystate`).

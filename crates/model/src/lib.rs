@@ -38,7 +38,7 @@ pub use comparison::{
 };
 pub use control::{
     Control, Criterion, CriterionPlan, CriterionRecord, CriterionSpan, CriterionVariable, DepthSearch, DepthWindow,
-    LatencyTarget,
+    FlowPlan, LatencyTarget,
 };
 pub use evidence::{Check, CheckOutcome, EvidenceLevel, Verdict};
 pub use fact::Fact;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_device::System;
 use trueio_engine::{
-    AnyClock, Progress, Snapshot, SpanJudge, Start, TargetFile, WorkerContext, WorkerReport, run_worker,
+    AnyClock, Flow, Gate, Progress, Snapshot, SpanJudge, Start, TargetFile, WorkerContext, WorkerReport, run_worker,
 };
 use trueio_evidence::{Observation, PhaseFacts, SyscallWatch, Watch, judge};
 use trueio_model::{
@@ -303,10 +303,22 @@ impl Setting<'_> {
         // The workers' threads by their numbers, 0 for one that could not be made.
         let numbers: Vec<AtomicI32> = (0..workers).map(|_| AtomicI32::new(0)).collect();
         let judges = Judges::of(jobs);
+        let gates: Vec<Gate> = jobs.iter().map(|job| Gate::new(job.workers)).collect();
+        let position = |name: &String| jobs.iter().position(|job| job.name == *name);
+        let waits_for: Vec<Vec<&Gate>> = jobs
+            .iter()
+            .map(|job| job.control.waits_for.iter().filter_map(|name| Some(&gates[position(name)?])).collect())
+            .collect();
+        let mut flows: Vec<(u64, Flow)> = Vec::new();
+        for id in jobs.iter().filter_map(|job| Some(job.control.flow?.id)) {
+            if !flows.iter().any(|(known, _)| *known == id) {
+                flows.push((id, Flow::default()));
+            }
+        }
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
             let mut next = 0;
-            for (job, (files, _)) in jobs.iter().zip(opened) {
+            for ((job, (files, _)), (gate, waits_for)) in jobs.iter().zip(opened).zip(gates.iter().zip(&waits_for)) {
                 let mut of_job = Vec::new();
                 for worker in 0..job.workers {
                     let context = WorkerContext {
@@ -324,6 +336,12 @@ impl Setting<'_> {
                         log: logs.filter(|_| !job.output.logs.is_empty()).map(|logs| logs.door(next as u32)),
                         snapshot: snapshots.get(next),
                         judge: judges.get(next).map(|judge| judge as &dyn SpanJudge),
+                        waits_for,
+                        gate: Some(gate),
+                        flow: job
+                            .control
+                            .flow
+                            .and_then(|plan| flows.iter().find(|(id, _)| *id == plan.id).map(|(_, flow)| flow)),
                     };
                     let number = &numbers[next];
                     next += 1;
@@ -332,6 +350,7 @@ impl Setting<'_> {
                         number.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
                         let result = catch_unwind(AssertUnwindSafe(|| run_worker(&context)));
                         if result.is_err() {
+                            gate.leave();
                             start.abandon();
                         }
                         result.ok()
@@ -340,6 +359,7 @@ impl Setting<'_> {
                         std::thread::Builder::new().name(format!("{}-{worker}", job.name)).stack_size(STACK_BYTES);
                     let thread = builder.spawn_scoped(scope, body);
                     if thread.is_err() {
+                        gate.leave();
                         start.abandon();
                     }
                     of_job.push(thread);

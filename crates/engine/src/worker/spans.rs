@@ -27,7 +27,7 @@ pub struct SpanFigures {
 }
 
 /// Judges the spans of one worker, or of several that are to end together. Called a few times a second at most.
-pub trait SpanJudge: Debug + Sync {
+pub trait SpanJudge: Debug + Send + Sync {
     /// A worker has ended its span number `index`, from 0; true if the job is over.
     fn span(&self, index: u64, figures: SpanFigures) -> bool;
     /// True if the job is over, because another worker's span said so.

@@ -1,7 +1,11 @@
 //! How the workers of a phase begin and end together.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
+
+/// How often a job that waits for another looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Lets all workers of a phase begin together, after the last of them is ready, and lets whoever
 /// measures the phase look at the machine after the last I/O and before anything else is done.
@@ -89,5 +93,40 @@ impl Start {
     pub fn release(&self) {
         self.lock().holds_end = false;
         self.changed.notify_all();
+    }
+}
+
+/// Where jobs wait for the workers of another job to end (`wait_for`).
+#[derive(Debug)]
+pub struct Gate {
+    /// Workers that have not ended.
+    there: Mutex<u32>,
+    changed: Condvar,
+}
+
+impl Gate {
+    /// The gate of a job with so many workers.
+    pub fn new(workers: u32) -> Self {
+        Self { there: Mutex::new(workers), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, u32> {
+        self.there.lock().expect("nobody panics while holding a gate")
+    }
+
+    /// A worker of the job has ended, in whatever way.
+    pub fn leave(&self) {
+        let mut there = self.lock();
+        *there = there.saturating_sub(1);
+        drop(there);
+        self.changed.notify_all();
+    }
+
+    /// Waits until all of them have, or whoever waits is to stop.
+    pub(crate) fn wait(&self, stop: &AtomicBool) {
+        let mut there = self.lock();
+        while *there > 0 && !stop.load(Relaxed) {
+            there = self.changed.wait_timeout(there, LOOK).expect("nobody panics while holding a gate").0;
+        }
     }
 }

@@ -54,7 +54,8 @@ pub struct Job {
     pub worker: u32,
     pub log: Option<LogDoor>,
     pub snapshot: Option<Arc<Snapshot>>,
-    pub judge: Option<Arc<dyn trueio_engine::SpanJudge + Send>>,
+    pub judge: Option<Arc<dyn trueio_engine::SpanJudge>>,
+    pub flow: Option<Arc<trueio_engine::Flow>>,
 }
 
 impl Job {
@@ -134,6 +135,7 @@ impl Job {
             log: None,
             snapshot: None,
             judge: None,
+            flow: None,
         }
     }
 
@@ -279,6 +281,9 @@ impl Job {
                     log: self.log.clone(),
                     snapshot: self.snapshot.as_deref(),
                     judge: self.judge.as_deref(),
+                    flow: self.flow.as_deref(),
+                    waits_for: &[],
+                    gate: None,
                 })
             });
             worker.join().expect("the worker does not panic")

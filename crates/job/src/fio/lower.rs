@@ -34,6 +34,8 @@ pub(super) struct Run<'a> {
     group: u32,
     /// fio's names of the jobs that run at the same time as the next.
     together: Vec<String>,
+    /// The first of them.
+    phase_from: usize,
     /// fio's names of all jobs before those.
     before: BTreeSet<String>,
     /// Files of all jobs so far.
@@ -74,6 +76,7 @@ pub(super) fn lower(
         names: BTreeMap::new(),
         group: 0,
         together: Vec::new(),
+        phase_from: 0,
         before: BTreeSet::new(),
         files: 0,
         given: 0,
@@ -127,10 +130,11 @@ fn job(section: &Section, run: &mut Run, problems: &mut Problems) -> bool {
     }
     let group_begins = !run.jobs.is_empty() && (said.is_on("stonewall") || section.waits || said.is_on("new_group"));
     run.group += u32::from(group_begins);
-    let waits_for_others = waits_for(&said, run, problems);
+    let (waits_for_others, waited_for) = waits_for(&said, run, problems);
     let waits = !run.jobs.is_empty() && (said.is_on("stonewall") || section.waits || waits_for_others);
     if waits {
         run.before.extend(run.together.drain(..));
+        run.phase_from = run.jobs.len();
     }
     if let Some(directory) = &run.settings.aux_path {
         let logs =
@@ -153,6 +157,9 @@ fn job(section: &Section, run: &mut Run, problems: &mut Problems) -> bool {
                 |(word, _)| word.origin(),
             );
             spec.set("stonewall", "true", origin);
+        }
+        if let Some(word) = said.word("wait_for").filter(|_| !waits && !waited_for.is_empty()) {
+            spec.set("wait_for", waited_for.join(","), word.origin());
         }
         if !files(&said, clone, &mut spec, run, problems) {
             return false;
@@ -636,24 +643,22 @@ fn exec(said: &Said, run: &Run, problems: &mut Problems) {
     }
 }
 
-/// Whether a job waits for jobs of a name: ours wait for all before them.
-fn waits_for(said: &Said, run: &Run, problems: &mut Problems) -> bool {
-    let Some(word) = said.word("wait_for") else { return false };
+/// Whether a job waits for all that run beside it, or only for some of them, by our names.
+fn waits_for(said: &Said, run: &Run, problems: &mut Problems) -> (bool, Vec<String>) {
+    let Some(word) = said.word("wait_for") else { return (false, Vec::new()) };
     let name = word.text();
     if !run.together.is_empty() && run.together.iter().all(|other| other == name) {
-        return true;
+        return (true, Vec::new());
+    }
+    if run.together.iter().any(|other| other == name) {
+        // The last that were made: those before have their phases behind them.
+        let of_name = |spec: &&JobSpec| spec.fio.as_ref().is_some_and(|fio| fio.name == name);
+        return (false, run.jobs[run.phase_from..].iter().filter(of_name).map(|spec| spec.name.clone()).collect());
     }
     if !run.before.contains(name) {
-        let (message, hint) = match run.together.iter().any(|other| other == name) {
-            true => (
-                format!("`wait_for={name}` would let other jobs that run beside it go on, which is not done here"),
-                "instead: `stonewall`, which waits for all jobs before",
-            ),
-            false => {
-                (format!("`wait_for={name}` names no job before this one"), "jobs wait for jobs that stand above them")
-            }
-        };
-        said.complain_about("wait_for", message, Some(hint.to_owned()), problems);
+        let message = format!("`wait_for={name}` names no job before this one");
+        let hint = Some("jobs wait for jobs that stand above them".to_owned());
+        said.complain_about("wait_for", message, hint, problems);
     }
-    false
+    (false, Vec::new())
 }

@@ -4,10 +4,50 @@ use super::Planner;
 use super::job::note_unused;
 use super::values::Values;
 use crate::refusal::{Refusal, Rule};
-use trueio_model::{Control, CriterionPlan, LatencyTarget};
+use trueio_model::{Control, CriterionPlan, FlowPlan, JobPlan, JobSpec, LatencyTarget};
 
 pub(super) fn plan_control(planner: &mut Planner, values: &Values) -> Result<Control, Refusal> {
-    Ok(Control { latency_target: plan_latency_target(planner, values)?, criterion: plan_criterion(planner, values)? })
+    Ok(Control {
+        latency_target: plan_latency_target(planner, values)?,
+        criterion: plan_criterion(planner, values)?,
+        flow: plan_flow(planner, values),
+        waits_for: values.names("wait_for").to_vec(),
+    })
+}
+
+/// Holds what a job waits for against the jobs before it: what ends before its phase begins is waited for anyway.
+pub(super) fn resolve_waits(
+    planner: &mut Planner,
+    before: &[JobPlan],
+    job: &mut JobPlan,
+    spec: &JobSpec,
+) -> Result<(), Refusal> {
+    let names = std::mem::take(&mut job.control.waits_for);
+    for name in names {
+        match before.iter().find(|other| other.name == name) {
+            None => {
+                let origin = spec.options.get("wait_for").map(|said| said.origin.clone());
+                let reason = format!("`{name}` is no job before this one");
+                let rule = Box::new(Rule::BadValue { option: "wait_for", reason });
+                return Err(Refusal { job: Some(job.name.clone()), origin, rule });
+            }
+            Some(other) if other.phase == job.phase => job.control.waits_for.push(name),
+            Some(_) => {
+                planner.note(&job.name, &format!("`wait_for = {name}` has no effect: that job has ended by then"))
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A part in a flow.
+fn plan_flow(planner: &mut Planner, values: &Values) -> Option<FlowPlan> {
+    let Some(weight) = values.small("flow").filter(|weight| *weight > 0) else {
+        note_unused(planner, values, &["flow_id", "flow_sleep"], "no `flow` is given");
+        return None;
+    };
+    let id = values.number("flow_id").unwrap_or(0);
+    Some(FlowPlan { id, weight, sleep_ns: values.duration_ns("flow_sleep").unwrap_or(0) })
 }
 
 /// fio's rule that ends a job when it is steady.

@@ -1,0 +1,132 @@
+//! Keeps the progress of several workers in proportion (`flow`).
+//!
+//! Each worker has a weight. One whose I/Os are more than its weight's part of all the flow's I/Os, by more than
+//! [`AHEAD_MAX`], waits until the others have come up to it; the one that is most behind never waits, so somebody always goes on. Who begins later
+//! begins at par, and who ends is not waited for.
+//!
+//! Cannot: bring forward a worker that is slow. The others become as slow as it is.
+
+use super::Worker;
+use crate::clock::Clock;
+use crate::engines::Engine;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use trueio_model::FlowPlan;
+
+/// How far ahead a worker may be, in I/Os for each unit of its weight: so seldom do workers that take turns on one
+/// processor have to be switched.
+const AHEAD_MAX: u64 = 4;
+
+/// What the workers of one flow share.
+#[derive(Debug, Default)]
+pub struct Flow {
+    /// I/Os issued by those that are there, and their weights together.
+    count: AtomicU64,
+    weight: AtomicU64,
+    /// Held while somebody comes or goes.
+    changes: Mutex<()>,
+}
+
+/// A worker's part in a flow.
+#[derive(Debug)]
+pub(super) struct Share<'a> {
+    flow: &'a Flow,
+    plan: FlowPlan,
+    count: u64,
+}
+
+impl<'a> Share<'a> {
+    /// Joins a flow, at par with those that are in it.
+    pub(super) fn join(flow: &'a Flow, plan: FlowPlan) -> Self {
+        let _changes = flow.changes.lock().expect("nobody panics while joining a flow");
+        let (all, weights) = (flow.count.load(Relaxed), flow.weight.load(Relaxed));
+        let count =
+            if weights == 0 { 0 } else { (u128::from(all) * u128::from(plan.weight) / u128::from(weights)) as u64 };
+        flow.count.fetch_add(count, Relaxed);
+        flow.weight.fetch_add(u64::from(plan.weight), Relaxed);
+        Self { flow, plan, count }
+    }
+
+    /// True if the next I/O must wait for others.
+    pub(super) fn is_ahead(&self) -> bool {
+        let (all, weights) = (self.flow.count.load(Relaxed), self.flow.weight.load(Relaxed));
+        let (own, weight) = (self.count.saturating_sub(AHEAD_MAX * u64::from(self.plan.weight)), self.plan.weight);
+        u128::from(own) * u128::from(weights) > u128::from(all) * u128::from(weight)
+    }
+
+    /// An I/O was issued.
+    pub(super) fn count(&mut self) {
+        self.count += 1;
+        self.flow.count.fetch_add(1, Relaxed);
+    }
+
+    /// Leaves the flow: nobody waits for this worker any more.
+    pub(super) fn leave(self) {
+        let _changes = self.flow.changes.lock().expect("nobody panics while leaving a flow");
+        self.flow.count.fetch_sub(self.count, Relaxed);
+        self.flow.weight.fetch_sub(u64::from(self.plan.weight), Relaxed);
+    }
+}
+
+impl<E: Engine, C: Clock> Worker<'_, E, C> {
+    /// Joins the job's flow, if it has one and the worker is not in it.
+    pub(super) fn join_flow(&mut self) {
+        if let (None, Some(flow), Some(plan)) = (&self.share, self.context.flow, self.context.plan.control.flow) {
+            self.share = Some(Share::join(flow, plan));
+        }
+    }
+
+    /// The worker is ahead of its flow: when it looks again, if it is to sleep until then.
+    pub(super) fn held_by_flow(&self) -> Option<u64> {
+        let share = self.share.as_ref().filter(|share| share.is_ahead())?;
+        Some(match share.plan.sleep_ns {
+            0 => 0,
+            ns => self.clock.now() + self.clock.to_ticks(ns),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(weight: u32) -> FlowPlan {
+        FlowPlan { id: 0, weight, sleep_ns: 0 }
+    }
+
+    #[test]
+    fn whoever_may_go_on_goes_on_and_the_counts_keep_their_proportions() {
+        let flow = Flow::default();
+        let mut shares = [3, 2, 1].map(|weight| Share::join(&flow, plan(weight)));
+        for _ in 0..6_000 {
+            let next = shares.iter_mut().find(|share| !share.is_ahead()).expect("the last never waits");
+            next.count();
+        }
+        let counts = shares.each_ref().map(|share| share.count);
+        assert!(counts.iter().zip([3_000, 2_000, 1_000]).all(|(count, due)| count.abs_diff(due) <= 30), "{counts:?}");
+        // Without the first the others go on, and one alone is never held.
+        let [first, mut second, third] = shares;
+        first.leave();
+        third.leave();
+        (0..100).for_each(|_| {
+            assert!(!second.is_ahead());
+            second.count();
+        });
+    }
+
+    #[test]
+    fn who_comes_later_begins_at_par_and_holds_nobody_up() {
+        let flow = Flow::default();
+        let mut early = Share::join(&flow, plan(2));
+        (0..1_000).for_each(|_| early.count());
+        let late = Share::join(&flow, plan(1));
+        assert_eq!(late.count, 500);
+        assert!(!early.is_ahead() && !late.is_ahead());
+        (0..40).for_each(|_| early.count());
+        assert!(early.is_ahead() && !late.is_ahead());
+        late.leave();
+        assert!(!early.is_ahead());
+        early.leave();
+        assert_eq!((flow.count.load(Relaxed), flow.weight.load(Relaxed)), (0, 0));
+    }
+}
