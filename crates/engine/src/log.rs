@@ -121,12 +121,17 @@ impl LogBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    use std::time::Duration;
 
     /// Goal: nothing is lost and no more than the channel's length is held, however slow the reader is.
     #[test]
     fn a_slow_reader_is_waited_for_and_gets_everything_in_order() {
         let (door, chunks) = log_channel();
         let total = (CHUNKS * 4 * CHUNK + 17) as u64;
+        let pushed = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&pushed);
         let writer = std::thread::spawn(move || {
             let mut log = LogBuffer::new(&door.of_worker(3));
             drop(door);
@@ -139,11 +144,20 @@ mod tests {
                 bytes: 512,
                 offset: 0,
             };
-            (0..total).for_each(|i| log.push(io(i)));
+            for i in 0..total {
+                counter.store(i + 1, Relaxed);
+                log.push(io(i));
+            }
             log.flush();
             log.waited_ns
         });
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        // Its chunk is full, and so is the channel: it waits, now or as soon as it has a processor again.
+        let full = ((CHUNKS + 1) * CHUNK) as u64;
+        while pushed.load(Relaxed) < full {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(pushed.load(Relaxed), full, "no more than the channel's length is held");
         let mut next = 0;
         for chunk in chunks {
             assert_eq!(chunk.worker, 3);
