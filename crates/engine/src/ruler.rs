@@ -90,7 +90,7 @@ fn null_plan() -> JobPlan {
             trim_sizes: BlockSizes::Fixed(4096),
             steps: trueio_model::Steps::default(),
         },
-        queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0 },
+        queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0, low: 0 },
         steady_state: None,
         limits: Limits {
             io_bytes: u64::MAX,
@@ -125,6 +125,7 @@ fn null_plan() -> JobPlan {
             sqpoll: false,
             iopoll: false,
             drain: false,
+            ..Default::default()
         },
         simulated: None,
         cpus: Vec::new(),

@@ -760,9 +760,8 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     /// Neighbours that were handed over together have the same latency and are counted in one go.
     #[inline(always)]
     fn complete(&mut self, count: usize, now: u64, call: &Call) {
-        if self.has_work_per_io && self.free_count <= self.reserve {
-            // The queue was full until now: whatever was due meanwhile waited for the device.
-            self.free_since = now;
+        if self.has_work_per_io {
+            self.note_room(count, now);
         }
         if !E::BLOCKS {
             self.recorder.queue.complete[QueueCounts::batch_class(count as u64)] += 1;
@@ -792,6 +791,22 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         counted += self.count_run(&run, now, call);
         if counted < call.queued {
             self.count_submission(&Call { queued: call.queued - counted, ..*call });
+        }
+    }
+
+    /// Before `count` slots become free at `now`: since when there is room, and whether it may be used.
+    #[cold]
+    fn note_room(&mut self, count: usize, now: u64) {
+        let low = self.context.plan.queue.low as usize;
+        if self.free_count <= self.reserve {
+            // The queue was full until now: whatever was due meanwhile waited for the device.
+            self.free_since = now;
+            if low > 0 {
+                self.reserve = self.slots.len() - 1 - low;
+            }
+        }
+        if low > 0 && self.free_count + count > self.reserve {
+            self.reserve = 0;
         }
     }
 
@@ -1346,7 +1361,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
 
 /// True if each completion is looked at, whether I/Os are sampled or logged or not.
 fn has_work_per_io(plan: &JobPlan) -> bool {
-    plan.pace.is_some() || plan.verify.is_some() || plan.control.latency_target.is_some()
+    plan.pace.is_some() || plan.verify.is_some() || plan.control.latency_target.is_some() || plan.queue.low > 0
 }
 
 /// What was used between two readings of a thread that measured for `elapsed_ns`.

@@ -32,13 +32,15 @@ struct Way {
     kind: EngineKind,
     is_registered: bool,
     depth: u32,
+    /// In pieces, and every third by the kernel's own threads (io_uring).
+    is_asked: bool,
 }
 
 const fn way(name: &'static str, kind: EngineKind, is_registered: bool, depth: u32) -> Way {
-    Way { name, kind, is_registered, depth }
+    Way { name, kind, is_registered, depth, is_asked: false }
 }
 
-const WAYS: [Way; 14] = [
+const WAYS: [Way; 15] = [
     way("psync", EngineKind::Psync, false, 1),
     way("sync", EngineKind::Sync, false, 1),
     way("vsync", EngineKind::Vsync, false, 1),
@@ -49,6 +51,7 @@ const WAYS: [Way; 14] = [
     way("libaio", EngineKind::Libaio, false, 4),
     way("io_uring, registered", EngineKind::IoUring, true, 4),
     way("io_uring, not registered", EngineKind::IoUring, false, 4),
+    Way { is_asked: true, ..way("io_uring, in pieces, some asynchronous", EngineKind::IoUring, false, 4) },
     way("mmap", EngineKind::Mmap, false, 1),
     way("null, one at a time", EngineKind::Null, false, 1),
     way("null", EngineKind::Null, false, 4),
@@ -60,6 +63,7 @@ impl Way {
         let mut job = Job::new(self.kind).depth(self.depth);
         job.plan.uring.registered_buffers = self.is_registered;
         job.plan.uring.registered_files = self.is_registered;
+        (job.plan.uring.vectored, job.plan.uring.async_every) = (self.is_asked, if self.is_asked { 3 } else { 0 });
         if self.kind == EngineKind::Simulated {
             job.plan.simulated = Some(SimulatedDevice {
                 service_ns: 10_000,
@@ -636,6 +640,8 @@ fn every_batch_and_completion_setting_does_the_same_work() {
             assert_clean(&report, &format!("{}, depth {depth}, batch {batch:?}, {min} to {max}", way.name));
             let write = op(&report, OpKind::Write);
             assert_eq!(write.io_count, 256, "{}", way.name);
+            job.plan.queue.low = depth / 3;
+            assert_eq!(op(&job.run(), OpKind::Write).io_count, 256, "{}, low", way.name);
             assert_eq!(write.latency.submission.count(), 256, "{}: each has its submission", way.name);
         }
     }

@@ -136,6 +136,7 @@ fn a_drained_io_waits_for_those_before_it() {
                 sqpoll: false,
                 iopoll: false,
                 drain,
+                ..Default::default()
             },
             writes: false,
         };
@@ -160,6 +161,79 @@ fn a_drained_io_waits_for_those_before_it() {
         let order = out.map(|completion| completion.slot);
         assert_eq!(order, if drain { [0, 1] } else { [1, 0] });
     }
+}
+
+/// The kernel's threads of a kind (`iou-wrk`, `iou-sqp`) that serve the calling thread or process.
+fn kernel_threads(prefix: &str, of: i32) -> Vec<std::path::PathBuf> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let is_ours = |path: &std::path::PathBuf| {
+        std::fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == format!("{prefix}-{of}"))
+    };
+    tasks.map(|task| task.path()).filter(is_ours).collect()
+}
+
+/// A ring over one file, and a read on it for each of `slots`.
+fn ring_with_reads(path: &std::path::Path, slots: u32, uring: UringOptions) -> (BufferPool, IoUringEngine) {
+    let pool = BufferPool::new(slots as usize, 4096, 4096).unwrap();
+    let files = [target(path, MIB, Open::ReadOnly)];
+    let setup =
+        EngineSetup { files: &files, depth: slots, buffers: pool.region(), flags: WriteFlags::default(), uring, writes: false };
+    let mut engine = IoUringEngine::new(&setup).unwrap();
+    for slot in 0..slots {
+        let request = Request { op: OpKind::Read, file: 0, offset: 0, length: 4096, data_only: false };
+        engine.queue(slot, &request, pool.buffer_ptr(slot as usize));
+    }
+    engine.submit().unwrap();
+    let mut out = vec![Completion::NONE; slots as usize];
+    let mut done = 0;
+    while done < slots as usize {
+        done += engine.reap(1, Some(1_000_000_000), &mut out[done..]).unwrap();
+    }
+    assert!(out.iter().all(|completion| completion.result == 4096), "{out:?}");
+    (pool, engine)
+}
+
+/// Goal: what is asked to be asynchronous is given to the kernel's threads, and nothing else is.
+/// Method: cached reads are done on the spot, without such a thread; the fourth of them is to be asynchronous.
+#[test]
+fn every_so_manyth_io_is_given_to_the_kernels_threads() {
+    let folder = folder();
+    let path = filled(folder.path(), "file", MIB);
+    if !availability().iter().any(|a| a.engine == EngineKind::IoUring && a.works) {
+        skip("io_uring", "it does not work here");
+        return;
+    }
+    let thread = rustix::thread::gettid().as_raw_nonzero().get();
+    let uring = |async_every| UringOptions { async_every, ..UringOptions::default() };
+    for (slots, every, is_async) in [(8, 0, false), (3, 4, false), (4, 4, true)] {
+        let engine = ring_with_reads(&path, slots, uring(every));
+        assert_eq!(!kernel_threads("iou-wrk", thread).is_empty(), is_async, "{slots} reads, every {every}");
+        drop(engine);
+    }
+}
+
+#[test]
+fn the_polling_thread_of_a_ring_runs_where_it_was_asked_to() {
+    let folder = folder();
+    let path = filled(folder.path(), "file", MIB);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let allowed = |text: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
+        line.trim().to_owned()
+    };
+    if !availability().iter().any(|a| a.engine == EngineKind::IoUring && a.works) {
+        skip("io_uring", "it does not work here");
+        return;
+    }
+    let ours = allowed(&status);
+    let cpu: u32 = ours.rsplit([',', '-']).next().unwrap().parse().unwrap();
+    let uring = UringOptions { sqpoll: true, sqpoll_cpu: Some(cpu), ..UringOptions::default() };
+    let engine = ring_with_reads(&path, 2, uring);
+    let thread = rustix::thread::gettid().as_raw_nonzero().get();
+    let threads = [kernel_threads("iou-sqp", thread), kernel_threads("iou-sqp", std::process::id() as i32)].concat();
+    let of = threads.first().expect("a polling thread");
+    assert_eq!(allowed(&std::fs::read_to_string(of.join("status")).unwrap()), cpu.to_string());
+    drop(engine);
 }
 
 #[test]

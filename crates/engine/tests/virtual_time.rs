@@ -50,6 +50,22 @@ fn depths_and_batches_are_counted_in_their_classes() {
     assert!(Job::new(EngineKind::Null).ios(10).run().queue.is_none(), "one that blocks has no queue");
 }
 
+/// Goal: a queue that was full is filled again only when it is as low as the job says.
+/// Method: one channel of 1 ms, depth 8, low 4: the first eight go out at depths 1 to 8; then four end, a
+/// millisecond each, and four follow at depths 5 to 8. Without the mark each that ends is replaced at once.
+#[test]
+fn a_full_queue_runs_low_before_it_is_filled_again() {
+    let run = |low| Job::simulated(MS, 1).depth(8).with(|plan| plan.queue.low = low).ios(408).run();
+    let low = run(4);
+    assert_clean(&low, "low");
+    assert_eq!(low.queue.expect("a queue").depth, [1, 2, 4 + 300, 1 + 100, 0, 0, 0]);
+    assert_eq!(low.elapsed_ns, 408 * MS, "the channel is never idle: four are left");
+    assert_eq!(run(0).queue.expect("a queue").depth, [1, 2, 4, 401, 0, 0, 0]);
+    let empty = run(1).queue.expect("a queue");
+    assert_eq!(empty.depth.iter().sum::<u64>(), 408);
+    assert!(empty.depth[1] > 100, "almost empty in each turn: {empty:?}");
+}
+
 /// Goal: a log has each I/O of the measured part once, and its figures are those of the record.
 #[test]
 fn a_log_holds_each_io_of_the_measured_part_with_the_latencies_of_the_record() {

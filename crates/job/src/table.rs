@@ -942,6 +942,16 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "iodepth_low",
+        kind: ValueKind::Count { min: 1, max: 32_768 },
+        unit: "I/Os",
+        default: DefaultValue::Unset("it is refilled as soon as there is room"),
+        summary: "Once the queue is full, nothing is issued until so few I/Os are in flight",
+        detail: "The depth then swings between this and `iodepth`.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
         name: "numjobs",
         kind: ValueKind::Count { min: 1, max: 4096 },
         unit: "threads",
@@ -972,6 +982,32 @@ pub const TABLE: &[OptionRow] = &[
         name: "sqthread_poll",
         summary: "A kernel thread polls the submission queue (io_uring)",
         detail: "It takes a processor for itself, so a plan with fewer than two processors a worker is refused.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "sqthread_poll_cpu",
+        kind: ValueKind::Count { min: 0, max: 8191 },
+        unit: "processor",
+        default: DefaultValue::Unset("any"),
+        summary: "The processor of the kernel thread of `sqthread_poll`",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "force_async",
+        kind: ValueKind::Count { min: 0, max: u32::MAX as u64 },
+        unit: "I/Os",
+        default: DefaultValue::Text("0"),
+        summary: "Every so manyth transfer is given to the kernel's own threads at once (io_uring: IOSQE_ASYNC)",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "nonvectored",
+        default: DefaultValue::Text("true"),
+        summary: "Transfers are READ and WRITE; without it READV and WRITEV with one piece (io_uring)",
+        detail: "With `fixedbufs` they are READ_FIXED and WRITE_FIXED in either case.",
         section: Section::Engine,
         ..BASE
     },
@@ -1853,8 +1889,18 @@ mod tests {
     /// from `fio --cmdhelp`; the options of single engines, which that list lacks, stand here.
     #[test]
     fn a_row_that_says_it_is_fios_is_in_fios_own_list_and_no_other_is() {
-        const OF_ENGINES: [&str; 7] =
-            ["hipri", "fixedbufs", "registerfiles", "sqthread_poll", "uncached", "cpuload", "cpuchunks"];
+        const OF_ENGINES: [&str; 10] = [
+            "hipri",
+            "fixedbufs",
+            "registerfiles",
+            "sqthread_poll",
+            "sqthread_poll_cpu",
+            "force_async",
+            "nonvectored",
+            "uncached",
+            "cpuload",
+            "cpuchunks",
+        ];
         const OF_EARLIER_VERSIONS: [&str; 0] = [];
         let known: BTreeSet<&str> = include_str!("../tests/fio-names.txt")
             .split_whitespace()

@@ -197,10 +197,14 @@ fn every_row_of_the_table_changes_the_plan() {
         ("iodepth_batch", &[("iodepth", "16")], "4"),
         ("iodepth_batch_complete_min", &[("iodepth", "16")], "4"),
         ("iodepth_batch_complete_max", &[("iodepth", "16")], "4"),
+        ("iodepth_low", &[("iodepth", "16")], "4"),
         ("numjobs", &[], "2"),
         ("fixedbufs", &[], "false"),
         ("registerfiles", &[], "false"),
         ("sqthread_poll", &[], "true"),
+        ("sqthread_poll_cpu", &[("sqthread_poll", "true")], "1"),
+        ("force_async", &[], "4"),
+        ("nonvectored", &[], "false"),
         ("drain", &[], "true"),
         ("hipri", &[], "true"),
         ("simulated", &[("ioengine", "simulated")], "service=1ms"),
@@ -844,9 +848,13 @@ fn flags_and_ring_options_are_refused_on_engines_that_do_not_have_them() {
         }
         assert!(plan_one(&[("size", "1m"), ("ioengine", "pvsync2"), (option, "1")]).is_ok(), "{option}");
     }
-    for option in ["fixedbufs", "registerfiles", "sqthread_poll", "drain"] {
+    for option in ["fixedbufs", "registerfiles", "sqthread_poll", "drain", "force_async"] {
         assert_eq!(rule_name(&[("size", "1m"), ("ioengine", "libaio"), (option, "1")]), "engine_lacks", "{option}");
     }
+    assert_eq!(rule_name(&[("size", "1m"), ("ioengine", "libaio"), ("nonvectored", "0")]), "engine_lacks");
+    let size = ("size", "1m");
+    assert_eq!(refused(&[size, ("sqthread_poll", "1"), ("sqthread_poll_cpu", "9")]), Rule::ProcessorNotThere { cpu: 9 });
+    assert_eq!(plan_one(&[size, ("sqthread_poll_cpu", "1")]).unwrap().uring.sqpoll_cpu, None, "no thread polls");
     for engine in ["libaio", "psync", "sync", "vsync", "pvsync", "mmap"] {
         assert_eq!(rule_name(&[("size", "1m"), ("ioengine", engine), ("hipri", "1")]), "engine_lacks", "{engine}");
     }
@@ -866,6 +874,9 @@ fn batches_fit_into_the_queue() {
     let least_above_most =
         [size, ("iodepth", "8"), ("iodepth_batch_complete_min", "4"), ("iodepth_batch_complete_max", "2")];
     assert_eq!(rule_name(&least_above_most), "contradiction");
+    let low = |low| plan_one(&[size, ("iodepth", "8"), ("iodepth_low", low)]).unwrap().queue.low;
+    assert_eq!([low("1"), low("6"), low("7"), low("8")], [1, 6, 0, 0], "one completion makes room below the depth");
+    assert_eq!(rule_name(&[size, ("iodepth", "8"), ("iodepth_low", "9")]), "contradiction");
 }
 
 #[test]

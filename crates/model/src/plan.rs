@@ -547,6 +547,9 @@ pub struct Queue {
     pub complete_min: u32,
     /// Completions taken at most in one go; 0: all that are there.
     pub complete_max: u32,
+    /// Once the queue is full, nothing is issued until so few are in flight; 0: at once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub low: u32,
 }
 
 /// When a job ends: at the first of the limits that are set.
@@ -700,8 +703,13 @@ pub enum ContentKind {
     Pattern,
 }
 
+/// True for what is left out of a record.
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 /// io_uring's own choices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UringOptions {
     /// Register the buffers with the ring.
     pub registered_buffers: bool,
@@ -714,6 +722,15 @@ pub struct UringOptions {
     /// Each I/O begins when all before it have completed (`IOSQE_IO_DRAIN`).
     #[serde(default)]
     pub drain: bool,
+    /// The processor of the kernel thread that polls the submission queue; `None`: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sqpoll_cpu: Option<u32>,
+    /// Every so manyth transfer is given to the kernel's own threads at once (`IOSQE_ASYNC`); 0: none is.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub async_every: u32,
+    /// Transfers are `READV` and `WRITEV` with one piece, unless their buffers are registered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vectored: bool,
 }
 
 /// The modelled disk of the `simulated` engine.

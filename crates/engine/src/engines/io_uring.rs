@@ -66,7 +66,7 @@ pub struct IoUringEngine {
     has_fixed_files: bool,
     /// What every entry of a transfer carries: that its file is registered, that it waits for those before it.
     entry_flags: squeue::Flags,
-    has_fixed_buffers: bool,
+    handover: Handover,
     has_sqpoll: bool,
     read_flags: i32,
     write_flags: i32,
@@ -78,6 +78,28 @@ pub struct IoUringEngine {
     /// punched in a device writes zeros instead. `submit` makes the call, as the latency says.
     discards: Vec<(u32, Request)>,
     notes: Vec<String>,
+}
+
+/// How transfers are handed over.
+enum Handover {
+    /// From registered buffers: `READ_FIXED`, `WRITE_FIXED`.
+    Fixed,
+    /// By address: `READ`, `WRITE`.
+    Plain,
+    /// In a way that was asked for: rare, and behind the one look that the others need anyway.
+    Asked(Box<Asked>),
+}
+
+/// What is asked of single transfers.
+struct Asked {
+    /// From registered buffers.
+    has_fixed_buffers: bool,
+    /// One piece for each slot, if transfers are `READV` and `WRITEV`; it stays until the slot's next I/O.
+    pieces: Option<Box<[libc::iovec]>>,
+    /// Every so manyth is handed to the kernel's own threads; 0: none.
+    async_every: u32,
+    /// How many were handed over since the last such one.
+    since_async: u32,
 }
 
 impl Drop for IoUringEngine {
@@ -129,6 +151,9 @@ fn build_ring(setup: &EngineSetup<'_>, notes: &mut Vec<String>) -> Result<IoUrin
         builder.setup_cqsize((entries * 2).max(2)).setup_clamp();
         if setup.uring.sqpoll {
             builder.setup_sqpoll(1000);
+            if let Some(cpu) = setup.uring.sqpoll_cpu {
+                builder.setup_sqpoll_cpu(cpu);
+            }
         } else if attempt < 2 {
             builder.setup_coop_taskrun().setup_single_issuer().setup_defer_taskrun();
         }
@@ -216,7 +241,7 @@ impl IoUringEngine {
             files: setup.files.to_vec(),
             descriptors,
             has_fixed_files,
-            has_fixed_buffers,
+            handover: Handover::of(setup, has_fixed_buffers),
             has_sqpoll: setup.uring.sqpoll,
             read_flags: rwf(setup.flags, OpKind::Read),
             write_flags: rwf(setup.flags, OpKind::Write),
@@ -275,8 +300,8 @@ impl Engine for IoUringEngine {
     fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
         let mut data = u64::from(slot);
         let entry = match request.op {
-            OpKind::Read => self.transfer::<true>(request, buffer),
-            OpKind::Write => self.transfer::<false>(request, buffer),
+            OpKind::Read => self.transfer::<true>(slot, request, buffer),
+            OpKind::Write => self.transfer::<false>(slot, request, buffer),
             OpKind::Trim if self.files[usize::from(request.file)].is_block_device => {
                 self.discards.push((slot, *request));
                 return;
@@ -356,6 +381,65 @@ impl Engine for IoUringEngine {
     }
 }
 
+impl Handover {
+    fn of(setup: &EngineSetup<'_>, has_fixed_buffers: bool) -> Self {
+        let vectored = setup.uring.vectored && !has_fixed_buffers;
+        if !vectored && setup.uring.async_every == 0 {
+            return if has_fixed_buffers { Self::Fixed } else { Self::Plain };
+        }
+        let none = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        Self::Asked(Box::new(Asked {
+            has_fixed_buffers,
+            pieces: vectored.then(|| vec![none; setup.depth as usize].into()),
+            async_every: setup.uring.async_every,
+            since_async: 0,
+        }))
+    }
+}
+
+impl Asked {
+    /// The entry of a read (`READ`) or a write of `piece`; `at` is the offset and the RWF flags.
+    #[cold]
+    fn transfer<const READ: bool>(
+        &mut self,
+        slot: u32,
+        fd: types::Fd,
+        piece: libc::iovec,
+        (offset, flags): (u64, i32),
+        mut entry_flags: squeue::Flags,
+    ) -> squeue::Entry {
+        if self.async_every > 0 {
+            self.since_async += 1;
+            if self.since_async == self.async_every {
+                self.since_async = 0;
+                entry_flags |= squeue::Flags::ASYNC;
+            }
+        }
+        let (buffer, length) = (piece.iov_base.cast::<u8>(), piece.iov_len as u32);
+        let entry = match (READ, &mut self.pieces, self.has_fixed_buffers) {
+            (_, Some(pieces), _) => {
+                let kept = &mut pieces[slot as usize];
+                *kept = piece;
+                // A polling kernel thread looks at it later; the slot has no other I/O before its completion.
+                let kept = std::ptr::from_ref(kept);
+                match READ {
+                    true => opcode::Readv::new(fd, kept, 1).offset(offset).rw_flags(flags).build(),
+                    false => opcode::Writev::new(fd, kept, 1).offset(offset).rw_flags(flags).build(),
+                }
+            }
+            (true, None, true) => {
+                opcode::ReadFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build()
+            }
+            (true, None, false) => opcode::Read::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
+            (false, None, true) => {
+                opcode::WriteFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build()
+            }
+            (false, None, false) => opcode::Write::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
+        };
+        entry.flags(entry_flags)
+    }
+}
+
 impl IoUringEngine {
     /// Notes an entry for the next submission.
     #[inline(always)]
@@ -382,7 +466,7 @@ impl IoUringEngine {
 
     /// The entry of a read (`READ`) or a write.
     #[inline(always)]
-    fn transfer<const READ: bool>(&self, request: &Request, buffer: *mut u8) -> squeue::Entry {
+    fn transfer<const READ: bool>(&mut self, slot: u32, request: &Request, buffer: *mut u8) -> squeue::Entry {
         let (length, offset) = (request.length, request.offset);
         let flags = if READ { self.read_flags } else { self.write_flags };
         // A registered file is named by its index, and the entry's flags say so.
@@ -391,11 +475,19 @@ impl IoUringEngine {
         } else {
             self.descriptors[usize::from(request.file)]
         });
-        let entry = match (READ, self.has_fixed_buffers) {
-            (true, true) => opcode::ReadFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build(),
-            (true, false) => opcode::Read::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
-            (false, true) => opcode::WriteFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build(),
-            (false, false) => opcode::Write::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
+        let entry = match (READ, &mut self.handover) {
+            (true, Handover::Fixed) => {
+                opcode::ReadFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build()
+            }
+            (true, Handover::Plain) => opcode::Read::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
+            (false, Handover::Fixed) => {
+                opcode::WriteFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build()
+            }
+            (false, Handover::Plain) => opcode::Write::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
+            (_, Handover::Asked(asked)) => {
+                let piece = libc::iovec { iov_base: buffer.cast(), iov_len: length as usize };
+                return asked.transfer::<READ>(slot, fd, piece, (offset, flags), self.entry_flags);
+            }
         };
         entry.flags(self.entry_flags)
     }
@@ -431,6 +523,45 @@ mod tests {
         }
     }
 
+    /// Goal: each way of handing a transfer over has its own kind of entry, and every so manyth its flag.
+    #[test]
+    fn entries_are_of_the_kind_and_have_the_flag_that_was_asked_for() {
+        use io_uring::opcode::{Read, Readv, Write, Writev};
+        let mut buffer = vec![0u8; 4096];
+        let mut asked = |vectored, async_every| {
+            let setup = EngineSetup {
+                files: &[],
+                depth: 4,
+                buffers: (buffer.as_mut_ptr(), buffer.len()),
+                flags: WriteFlags::default(),
+                uring: UringOptions { vectored, async_every, ..UringOptions::default() },
+                writes: true,
+            };
+            let Handover::Asked(mut asked) = Handover::of(&setup, false) else { panic!("nothing was asked") };
+            let piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: 512 };
+            let none = squeue::Flags::empty();
+            let entries: Vec<String> = (0..6)
+                .map(|i| match i % 2 {
+                    0 => asked.transfer::<true>(i % 4, types::Fd(1), piece, (0, 0), none),
+                    _ => asked.transfer::<false>(i % 4, types::Fd(1), piece, (0, 0), none),
+                })
+                .map(|entry| format!("{entry:?}"))
+                .collect();
+            entries
+        };
+        let has = |entries: &[String], at: usize, code: u8, is_async: bool| {
+            let flags = if is_async { squeue::Flags::ASYNC.bits() } else { 0 };
+            let text = &entries[at];
+            text.contains(&format!("op_code: {code},")) && text.contains(&format!("flags: {flags},"))
+        };
+        let pieces = asked(true, 0);
+        assert!(has(&pieces, 0, Readv::CODE, false) && has(&pieces, 1, Writev::CODE, false), "{pieces:?}");
+        let some = asked(false, 3);
+        for (at, code) in [Read::CODE, Write::CODE].into_iter().cycle().take(6).enumerate() {
+            assert!(has(&some, at, code, at % 3 == 2), "{at}: {some:?}");
+        }
+    }
+
     /// Goal: many workers one after another on one thread get registered rings, and leave nothing.
     /// Method: the kernel registers at most 16 rings a thread (`IO_RINGFD_REG_MAX`); 40 are made.
     #[test]
@@ -452,6 +583,7 @@ mod tests {
                     sqpoll: false,
                     iopoll: false,
                     drain: false,
+                    ..Default::default()
                 },
                 writes: false,
             };
@@ -473,6 +605,7 @@ mod tests {
                 sqpoll: false,
                 iopoll: false,
                 drain: false,
+                ..Default::default()
             },
             writes: false,
         };

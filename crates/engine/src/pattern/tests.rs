@@ -34,7 +34,7 @@ fn plan(blocks: u64, offset: u64, mix: OpMix, order: Order, sizes: BlockSizes) -
             trim_sizes: sizes,
             steps: trueio_model::Steps::default(),
         },
-        queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0 },
+        queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0, low: 0 },
         steady_state: None,
         limits: Limits {
             io_bytes: blocks * UNIT,
@@ -69,6 +69,7 @@ fn plan(blocks: u64, offset: u64, mix: OpMix, order: Order, sizes: BlockSizes) -
             sqpoll: false,
             iopoll: false,
             drain: false,
+            ..Default::default()
         },
         simulated: None,
         cpus: Vec::new(),

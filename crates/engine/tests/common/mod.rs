@@ -75,7 +75,7 @@ impl Job {
                 trim_sizes: BlockSizes::Fixed(4 * KIB),
                 steps: trueio_model::Steps::default(),
             },
-            queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0 },
+            queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0, low: 0 },
             steady_state: None,
             limits: Limits {
                 io_bytes: MIB,
@@ -110,6 +110,7 @@ impl Job {
                 sqpoll: false,
                 iopoll: false,
                 drain: false,
+                ..Default::default()
             },
             simulated: None,
             cpus: Vec::new(),

@@ -58,7 +58,7 @@ pub fn job(path: &str, mix: OpMix, size_bytes: u64) -> JobPlan {
             trim_sizes: BlockSizes::Fixed(4096),
             steps: trueio_model::Steps::default(),
         },
-        queue: Queue { depth: 1, submit_batch: None, complete_min: 1, complete_max: 0 },
+        queue: Queue { depth: 1, submit_batch: None, complete_min: 1, complete_max: 0, low: 0 },
         steady_state: None,
         limits: Limits {
             io_bytes: size_bytes,
@@ -93,6 +93,7 @@ pub fn job(path: &str, mix: OpMix, size_bytes: u64) -> JobPlan {
             sqpoll: false,
             iopoll: false,
             drain: false,
+            ..Default::default()
         },
         simulated: None,
         cpus: Vec::new(),

@@ -102,7 +102,17 @@ pub fn engine_help(name: Option<&str>) -> Option<String> {
     }
     let sentence = engines::here().iter().find(|choice| choice.name == ours).map_or("", |choice| choice.sentence);
     let own: &[&str] = match ours {
-        "io_uring" => &["hipri", "fixedbufs", "registerfiles", "sqthread_poll", "uncached", "atomic"],
+        "io_uring" => &[
+            "hipri",
+            "fixedbufs",
+            "registerfiles",
+            "sqthread_poll",
+            "sqthread_poll_cpu",
+            "force_async",
+            "nonvectored",
+            "uncached",
+            "atomic",
+        ],
         "pvsync2" => &["hipri", "uncached", "atomic"],
         "libaio" => &["uncached", "atomic"],
         _ => &[],

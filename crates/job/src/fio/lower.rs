@@ -305,6 +305,8 @@ fn take(
             rw
         }
         ("fallocate", "posix") => "native",
+        // fio looks whether the kernel knows them, and every kernel with io_uring that is still served does.
+        ("nonvectored", "-1") => "1",
         // A log without a name is called after the job.
         (name, "") if name.starts_with("write_") && !job.is_empty() => job,
         (_, text) => text,
@@ -509,6 +511,7 @@ fn engine_and_queue(said: &mut Said, run: &mut Run, problems: &mut Problems) {
     };
     let batch = number("iodepth_batch", problems);
     let complete = number("iodepth_batch_complete_min", problems);
+    let low = number("iodepth_low", problems).filter(|(low, _)| holds_a_queue && (1..=depth).contains(low));
     match batch {
         Some((batch, origin)) if holds_a_queue => {
             // 0 is the whole depth, and more than it cannot be, as in fio.
@@ -517,6 +520,9 @@ fn engine_and_queue(said: &mut Said, run: &mut Run, problems: &mut Problems) {
         }
         None if holds_a_queue && depth > 1 => said.spec.set("iodepth_batch", "1", preset()),
         _ => {}
+    }
+    if let Some((low, origin)) = low {
+        said.spec.set("iodepth_low", low.to_string(), origin);
     }
     if let Some((least, origin)) = complete.filter(|_| holds_a_queue) {
         said.spec.set("iodepth_batch_complete_min", least.clamp(1, depth).to_string(), origin);

@@ -75,7 +75,7 @@ pub(super) fn plan_job(
     let used: Vec<(OpKind, &BlockSizes)> =
         [OpKind::Read, OpKind::Write, OpKind::Trim].into_iter().zip(&sizes).filter(|(op, _)| ops.has(*op)).collect();
     let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().expect("a job has operations");
-    let (write_flags, uring) = plan_engine_options(values, engine, ops, write_flags)?;
+    let (write_flags, uring) = plan_engine_options(planner, values, engine, ops, write_flags)?;
     let direct = plan_direct(values, engine, write_flags, uring)?;
     let sync = plan_sync(planner, values, engine, ops)?;
     let flush = plan_flush(planner, values)?;
@@ -419,6 +419,7 @@ fn plan_engine(
 
 /// Flags and io_uring's own options, held against what the engine can do.
 fn plan_engine_options(
+    planner: &mut Planner,
     values: &mut Values,
     engine: EngineKind,
     ops: Ops,
@@ -453,7 +454,24 @@ fn plan_engine_options(
         }
         values.derive(name, "false", format!("{} has no ring", engine.name()));
     }
+    let force_async = values.small("force_async").unwrap_or(0);
+    for (name, is_asked) in [("force_async", force_async > 0), ("nonvectored", !values.bool("nonvectored"))] {
+        if is_asked && !is_uring {
+            let lack = format!("has no ring, as `{name}` asks for");
+            return Err(values.refuse(name, Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
+        }
+    }
+    if !values.bool("sqthread_poll") {
+        note_unused(planner, values, &["sqthread_poll_cpu"], "no kernel thread polls (`sqthread_poll`)");
+    }
+    let sqpoll_cpu = values.small("sqthread_poll_cpu");
+    if let Some(cpu) = sqpoll_cpu.filter(|cpu| !planner.machine.cpus.is_empty() && !planner.machine.cpus.contains(cpu)) {
+        return Err(values.refuse("sqthread_poll_cpu", Rule::ProcessorNotThere { cpu }));
+    }
     let uring = UringOptions {
+        sqpoll_cpu: sqpoll_cpu.filter(|_| is_uring && values.bool("sqthread_poll")),
+        async_every: force_async,
+        vectored: is_uring && !values.bool("nonvectored"),
         registered_buffers: is_uring && values.bool("fixedbufs"),
         registered_files: is_uring && values.bool("registerfiles"),
         sqpoll: is_uring && values.bool("sqthread_poll"),
@@ -657,6 +675,15 @@ fn plan_queue(values: &mut Values, engine: EngineKind) -> Result<Queue, Refusal>
         let (one, other) = ("iodepth_batch_complete_max", "iodepth_batch_complete_min");
         return Err(contradiction(values, one, other, "the most is less than the least", "raise the most"));
     }
+    let low = values.small("iodepth_low").unwrap_or(0);
+    if low > depth {
+        let reason = "more than the depth are never in flight";
+        return Err(contradiction(values, "iodepth_low", "iodepth", reason, "raise `iodepth` or lower the mark"));
+    }
+    if low > 0 && values.duration_ns("latency_target").is_some() {
+        let reason = "the search for a depth keeps the queue at one depth, and the mark lets it swing";
+        return Err(contradiction(values, "iodepth_low", "latency_target", reason, "leave one of them out"));
+    }
     if submit_batch.is_none() {
         let reason = if engine.holds_a_queue() {
             "adapted to the device's latency, so that batching does not lengthen it"
@@ -665,7 +692,9 @@ fn plan_queue(values: &mut Values, engine: EngineKind) -> Result<Queue, Refusal>
         };
         values.derive("iodepth_batch", if engine.holds_a_queue() { "adaptive" } else { "1" }, reason);
     }
-    Ok(Queue { depth, submit_batch, complete_min, complete_max })
+    // At the depth itself, or one below, there is nothing to wait for: one completion makes room.
+    let low = if low + 1 >= depth { 0 } else { low };
+    Ok(Queue { depth, submit_batch, complete_min, complete_max, low })
 }
 
 /// What an operation's offset and length must be multiples of, past the page cache; and who says so.
