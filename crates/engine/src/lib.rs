@@ -28,13 +28,14 @@ mod source;
 mod verify;
 mod worker;
 
+pub use buffers::Buffers;
 pub use clock::{AnyClock, Clock, ClockMark, MonotonicClock, TscClock, VirtualClock, choose_clock};
 pub use content::RandomFill;
 pub use engines::{
     Availability, BlockingEngine, Call, Completion, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup,
     Falloc, Filecreate, Filedelete, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NameCall,
     NamesEngine, NullEngine, PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, Sync, TargetFile, Vsync,
-    availability,
+    advise, availability,
 };
 pub use log::{LogChunk, LogDoor, LoggedIo, log_channel};
 pub use pattern::Generator;

@@ -131,6 +131,7 @@ fn null_plan() -> JobPlan {
         cpus: Vec::new(),
         nice: None,
         scheduling: Default::default(),
+        handling: Default::default(),
         invalidate: false,
         pre_read: false,
         seed: 1,

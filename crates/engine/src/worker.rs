@@ -38,7 +38,6 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use supply::{SOURCE_WAIT_BUSY, SOURCE_WAIT_IDLE, Supply};
-use trueio_direct::BufferPool;
 use trueio_model::{
     BlockSizes, EngineKind, IoFailure, JobPlan, OpKind, OpMix, QueueCounts, ThreadUsage, VerifyFailure,
 };
@@ -130,6 +129,11 @@ pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
     if let Some(command) = &context.plan.command {
         return command::run(context, command);
     }
+    if context.plan.handling.creates_only {
+        context.start.reached();
+        context.start.finished();
+        return WorkerReport::empty();
+    }
     if let Some(load) = &context.plan.cpu_load {
         return burn::run(context, load);
     }
@@ -170,9 +174,8 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
     // Reads and writes of a mixed job have buffers of their own: a write would otherwise carry what
     // the slot's last read brought.
     let buffers = plan.queue.depth as usize * if matches!(pattern.mix, OpMix::ReadWrite { .. }) { 2 } else { 1 };
-    let size = size + u64::from(plan.buffer_offset_bytes);
-    let pool = BufferPool::new(buffers, size as usize, plan.buffer_alignment_bytes as usize)
-        .map_err(|e| format!("{buffers} buffers of {size} bytes: {}", chain(&e)))?;
+    let align = plan.buffer_alignment_bytes as usize;
+    let pool = Buffers::new(&plan.handling, buffers, size as usize, align, plan.buffer_offset_bytes)?;
     let setup = EngineSetup {
         files: context.files,
         depth: plan.queue.depth,
@@ -180,6 +183,7 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         flags: plan.write_flags,
         uring: plan.uring,
         writes: plan.modifies_files(),
+        advice: plan.handling.advice,
     };
     let error = |e: EngineError| chain(&e);
     match plan.engine {
@@ -226,7 +230,7 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
     }
 }
 
-fn on_real_clock<E: Engine>(context: &WorkerContext<'_>, engine: E, pool: BufferPool) -> Result<WorkerReport, String> {
+fn on_real_clock<E: Engine>(context: &WorkerContext<'_>, engine: E, pool: Buffers) -> Result<WorkerReport, String> {
     Ok(match context.clock {
         AnyClock::Tsc(clock) => Worker::new(context, engine, clock, pool).run(),
         AnyClock::Monotonic(clock) => Worker::new(context, engine, clock, pool).run(),
@@ -387,9 +391,8 @@ pub struct Worker<'a, E, C> {
 
 impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     /// A worker that is ready to run. The engine was made over `pool`'s region.
-    pub fn new(context: &'a WorkerContext<'a>, engine: E, clock: C, pool: BufferPool) -> Self {
+    pub fn new(context: &'a WorkerContext<'a>, engine: E, clock: C, mut pool: Buffers) -> Self {
         let plan = context.plan;
-        let mut pool = Buffers::new(pool, plan.buffer_offset_bytes);
         let depth = plan.queue.depth as usize;
         assert!(depth > 0 && (!E::BLOCKS || depth == 1), "the plan gives blocking engines one slot");
         let mut content = ContentSource::new(plan.content.clone(), worker_seed(plan, context.worker));

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use trueio_direct::BufferPool;
 use trueio_engine::{
-    Clock, Completion, Engine, EngineError, Progress, Request, Start, VirtualClock, Worker, WorkerContext,
+    Buffers, Clock, Completion, Engine, EngineError, Progress, Request, Start, VirtualClock, Worker, WorkerContext,
     WorkerReport, choose_clock,
 };
 use trueio_model::{Checksum, EngineKind, Flush, OpKind};
@@ -158,7 +158,7 @@ fn run(job: &Job, content: &Rc<RefCell<Vec<u8>>>, lie: Lie) -> WorkerReport {
         noted: Vec::new(),
         ready: Vec::new(),
     };
-    let pool = BufferPool::new(job.plan.queue.depth as usize, 4096, 4096).unwrap();
+    let pool = Buffers::of_pool(BufferPool::new(job.plan.queue.depth as usize, 4096, 4096).unwrap(), 0);
     Worker::new(&context, disk, clock, pool).run()
 }
 

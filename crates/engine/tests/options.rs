@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use trueio_direct::BufferPool;
 use trueio_engine::{Completion, Engine, EngineSetup, IoUringEngine, Request, Start, TargetFile, availability};
-use trueio_model::{BlockSizes, Checksum, ContentKind, CpuLoad, EngineKind, OpKind, UringOptions, WriteFlags};
+use trueio_model::{Advice, BlockSizes, Checksum, ContentKind, CpuLoad, EngineKind, OpKind, UringOptions, WriteFlags};
 
 /// The engines on files that work here.
 fn engines() -> Vec<EngineKind> {
@@ -139,6 +139,7 @@ fn a_drained_io_waits_for_those_before_it() {
                 ..Default::default()
             },
             writes: false,
+            advice: Advice::None,
         };
         let mut engine = IoUringEngine::new(&setup).unwrap();
         for file in [0, 1] {
@@ -176,8 +177,15 @@ fn kernel_threads(prefix: &str, of: i32) -> Vec<std::path::PathBuf> {
 fn ring_with_reads(path: &std::path::Path, slots: u32, uring: UringOptions) -> (BufferPool, IoUringEngine) {
     let pool = BufferPool::new(slots as usize, 4096, 4096).unwrap();
     let files = [target(path, MIB, Open::ReadOnly)];
-    let setup =
-        EngineSetup { files: &files, depth: slots, buffers: pool.region(), flags: WriteFlags::default(), uring, writes: false };
+    let setup = EngineSetup {
+        files: &files,
+        depth: slots,
+        buffers: pool.region(),
+        flags: WriteFlags::default(),
+        uring,
+        writes: false,
+        advice: Advice::None,
+    };
     let mut engine = IoUringEngine::new(&setup).unwrap();
     for slot in 0..slots {
         let request = Request { op: OpKind::Read, file: 0, offset: 0, length: 4096, data_only: false };

@@ -16,6 +16,7 @@
 mod command;
 mod control;
 mod files;
+mod handling;
 mod job;
 mod names;
 mod output;

@@ -332,6 +332,23 @@ const FALLOCATE: &[Choice] = &[
     choice("none", &["0", "false"], "the file is created empty and the job extends it"),
 ];
 
+const ADVICE: &[Choice] = &[
+    choice("none", &["0", "false"], "nothing"),
+    choice("pattern", &["1", "true"], "`random` for random jobs, `sequential` for the others"),
+    choice("random", &[], "in no order: no read-ahead"),
+    choice("sequential", &[], "in order: twice the read-ahead"),
+    choice("noreuse", &[], "once: the pages need not be kept"),
+];
+
+const MEMORY: &[Choice] = &[
+    choice("malloc", &[], "in memory of the process, aligned"),
+    choice("mmap", &[], "in a private anonymous mapping"),
+    choice("mmapshared", &[], "in a shared anonymous mapping"),
+    choice("mmaphuge", &[], "in a mapping of huge pages"),
+    choice("shm", &[], "in a segment of System V shared memory"),
+    choice("shmhuge", &[], "in such a segment, of huge pages"),
+];
+
 const RATE_PROCESS: &[Choice] = &[
     choice("linear", &[], "at equal distances"),
     choice("poisson", &[], "a Poisson process: independent arrivals with exponential distances"),
@@ -643,11 +660,12 @@ pub const TABLE: &[OptionRow] = &[
     },
     OptionRow {
         name: "filesize",
-        kind: ValueKind::Bytes,
+        kind: ValueKind::BytesRange,
         unit: "bytes",
         default: DefaultValue::Unset("`size`, divided by the number of files"),
         summary: "How much of each single file is used",
-        detail: "If it is given, `size` only says how much each worker transfers.",
+        detail: "If it is given, `size` only says how much each worker transfers. `4k-1m` draws each file's size by the \
+                 job's seed, in whole blocks.",
         section: Section::Target,
         ..BASE
     },
@@ -706,6 +724,13 @@ pub const TABLE: &[OptionRow] = &[
         default: DefaultValue::Text("true"),
         summary: "Files that the run created are removed at its end, however it ends",
         detail: "fio keeps them. A file that existed before is never removed.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
+        name: "create_only",
+        summary: "The files are made ready as the job needs them, and no I/O is done",
+        detail: "They stay only with `unlink = false`.",
         section: Section::Target,
         ..BASE
     },
@@ -1151,6 +1176,16 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "fadvise_hint",
+        kind: ValueKind::Choice(ADVICE),
+        unit: "word",
+        default: DefaultValue::Text("none"),
+        summary: "What the kernel is told of the way the files will be used (posix_fadvise; madvise of a mapping)",
+        detail: "It changes how far buffered reads are read ahead. fio's default is `pattern`.",
+        section: Section::Durability,
+        ..BASE
+    },
+    OptionRow {
         name: "pre_read",
         kind: ValueKind::Bool,
         unit: "yes or no",
@@ -1363,6 +1398,27 @@ pub const TABLE: &[OptionRow] = &[
         summary: "The same bytes are written over and over, from the beginning of each buffer to its end",
         detail: "`0xdeadface`, `\"text\"`, a decimal number, or several of them in a row. No write differs from another, \
                  and the record says so. The content of a file (`'name'`) is not offered.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "mem",
+        fio_names: &["iomem"],
+        kind: ValueKind::Choice(MEMORY),
+        unit: "word",
+        default: DefaultValue::Text("malloc"),
+        summary: "Where the I/O buffers are",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "hugepage_size",
+        is_in_fio: false,
+        kind: ValueKind::Bytes,
+        unit: "bytes",
+        default: DefaultValue::Text("2m"),
+        summary: "The size of the huge pages of `mem = \"mmaphuge\"` and `\"shmhuge\"`",
+        detail: "fio writes `hugepage-size`.",
         section: Section::Content,
         ..BASE
     },

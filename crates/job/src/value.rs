@@ -43,6 +43,8 @@ pub enum ValueKind {
     Bool,
     /// A size in bytes.
     Bytes,
+    /// A size in bytes, or a range from which sizes are drawn.
+    BytesRange,
     /// A size in bytes, or a percentage of the target.
     Extent,
     /// One block size, or three for read, write, trim.
@@ -126,6 +128,8 @@ pub enum Value {
     Number(u64),
     /// A number that may be negative.
     Integer(i64),
+    /// Bytes, at least and at most.
+    Range(u64, u64),
     /// A size that may be relative.
     Extent(Extent),
     /// Block sizes of read, write, trim.
@@ -180,6 +184,7 @@ impl ValueKind {
             ValueKind::Choice(_) => "WORD",
             ValueKind::Bool => "BOOL",
             ValueKind::Bytes => "BYTES",
+            ValueKind::BytesRange => "BYTES[-BYTES]",
             ValueKind::Extent => "BYTES|PERCENT%",
             ValueKind::BlockSizes => "BYTES[,BYTES,BYTES]",
             ValueKind::BlockRanges => "MIN-MAX[,MIN-MAX,MIN-MAX]",
@@ -213,6 +218,7 @@ impl ValueKind {
             }
             ValueKind::Bool => "`true` or `false`".into(),
             ValueKind::Bytes => "a size, such as `4k` or `10g`".into(),
+            ValueKind::BytesRange => "a size, such as `10m`, or a range, such as `4k-1m`".into(),
             ValueKind::Extent => "a size, such as `10g`, or a percentage, such as `50%`".into(),
             ValueKind::BlockSizes => "a size, such as `4k`, or three for read, write, trim: `4k,8k,1m`".into(),
             ValueKind::BlockRanges => "a range of sizes, such as `4k-64k`".into(),
@@ -253,6 +259,7 @@ impl ValueKind {
                 ValueKind::Choice(choices) => choices.iter().any(|c| c.aliases.contains(&"1")),
                 ValueKind::Bool
                 | ValueKind::Bytes
+                | ValueKind::BytesRange
                 | ValueKind::Extent
                 | ValueKind::BlockSizes
                 | ValueKind::Count { .. }
@@ -303,6 +310,13 @@ impl ValueKind {
                 _ => Err(format!("`{text}` is not {}", self.takes())),
             },
             ValueKind::Bytes => read_bytes(text).map(Value::Number),
+            ValueKind::BytesRange => match text.split_once('-') {
+                Some((low, high)) => {
+                    let (low, high) = (read_bytes(low)?, read_bytes(high)?);
+                    Ok(Value::Range(low.min(high), low.max(high)))
+                }
+                None => read_bytes(text).map(|bytes| Value::Range(bytes, bytes)),
+            },
             ValueKind::Extent => match text.trim().strip_suffix('%') {
                 Some(_) => read_percent(text).map(|p| Value::Extent(Extent::Percent(p))),
                 None => read_bytes(text).map(|b| Value::Extent(Extent::Bytes(b))),
@@ -372,6 +386,8 @@ impl ValueKind {
             (_, Value::Choice(name)) => (*name).to_owned(),
             (_, Value::Bool(is)) => is.to_string(),
             (ValueKind::Bytes, Value::Number(bytes)) => write_bytes(*bytes),
+            (_, Value::Range(low, high)) if low == high => write_bytes(*low),
+            (_, Value::Range(low, high)) => format!("{}-{}", write_bytes(*low), write_bytes(*high)),
             (_, Value::Number(number)) => number.to_string(),
             (_, Value::Integer(number)) => number.to_string(),
             (_, Value::Extent(Extent::Bytes(bytes))) => write_bytes(*bytes),

@@ -174,6 +174,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("directory", &[], "/mnt/dir"),
         ("size", &[], "2m"),
         ("filesize", &[], "512k"),
+        ("create_only", &[], "true"),
         ("nrfiles", &[], "4"),
         ("file_service_type", &[("nrfiles", "2")], "random"),
         ("offset", &[], "64k"),
@@ -221,6 +222,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("uncached", &[], "true"),
         ("atomic", &[], "true"),
         ("invalidate", &[], "false"),
+        ("fadvise_hint", &[], "pattern"),
         ("pre_read", &[], "true"),
         ("rate", &[], "10m"),
         ("rate_iops", &[], "1000"),
@@ -248,6 +250,8 @@ fn every_row_of_the_table_changes_the_plan() {
         ("zero_buffers", &[("rw", "write")], "true"),
         ("refill_buffers", &[("rw", "write")], "true"),
         ("buffer_pattern", &[("rw", "write")], "0xff"),
+        ("mem", &[], "shm"),
+        ("hugepage_size", &[("mem", "mmaphuge")], "1g"),
         ("buffer_offset", &[], "1"),
         ("buffer_compress_percentage", &[("rw", "write")], "50"),
         ("dedupe_percentage", &[("rw", "write")], "50"),
@@ -853,7 +857,10 @@ fn flags_and_ring_options_are_refused_on_engines_that_do_not_have_them() {
     }
     assert_eq!(rule_name(&[("size", "1m"), ("ioengine", "libaio"), ("nonvectored", "0")]), "engine_lacks");
     let size = ("size", "1m");
-    assert_eq!(refused(&[size, ("sqthread_poll", "1"), ("sqthread_poll_cpu", "9")]), Rule::ProcessorNotThere { cpu: 9 });
+    assert_eq!(
+        refused(&[size, ("sqthread_poll", "1"), ("sqthread_poll_cpu", "9")]),
+        Rule::ProcessorNotThere { cpu: 9 }
+    );
     assert_eq!(plan_one(&[size, ("sqthread_poll_cpu", "1")]).unwrap().uring.sqpoll_cpu, None, "no thread polls");
     for engine in ["libaio", "psync", "sync", "vsync", "pvsync", "mmap"] {
         assert_eq!(rule_name(&[("size", "1m"), ("ioengine", engine), ("hipri", "1")]), "engine_lacks", "{engine}");

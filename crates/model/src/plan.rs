@@ -87,6 +87,9 @@ pub struct JobPlan {
     /// What else is said about processors and the order of I/O.
     #[serde(default, skip_serializing_if = "Scheduling::is_default")]
     pub scheduling: Scheduling,
+    /// How files and memory are handled, where somebody said so.
+    #[serde(default, skip_serializing_if = "Handling::is_default")]
+    pub handling: Handling,
     /// Drop the files' cached pages before the measured part.
     pub invalidate: bool,
     /// Read the files into the page cache before the measured part.
@@ -181,6 +184,68 @@ impl Scheduling {
     /// True if nothing is said.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+/// How files and memory are handled beside the I/O itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Handling {
+    /// Files are made ready, and no I/O is done.
+    pub creates_only: bool,
+    /// What the kernel is told of the way the files will be used (posix_fadvise(2), madvise(2) of a mapping).
+    pub advice: Advice,
+    /// Where the I/O buffers are.
+    pub memory: Memory,
+    /// Size of a huge page, in bytes, if the buffers are in huge pages.
+    pub huge_page_bytes: u64,
+}
+
+impl Handling {
+    /// True if nobody said anything.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What the kernel is told of the way a file will be used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Advice {
+    /// Nothing.
+    #[default]
+    None,
+    /// In no order: buffered reads are not read ahead.
+    Random,
+    /// From the beginning to the end: buffered reads are read further ahead.
+    Sequential,
+    /// Once: its pages need not be kept.
+    Noreuse,
+}
+
+/// Where the I/O buffers are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Memory {
+    /// In memory of the process, as an allocator gives it.
+    #[default]
+    Malloc,
+    /// In a mapping of their own, private and anonymous.
+    Mmap,
+    /// In a shared anonymous mapping.
+    MmapShared,
+    /// In huge pages, mapped.
+    MmapHuge,
+    /// In a segment of System V shared memory.
+    Shm,
+    /// In such a segment, in huge pages.
+    ShmHuge,
+}
+
+impl Memory {
+    /// True for huge pages.
+    pub fn is_huge(self) -> bool {
+        matches!(self, Memory::MmapHuge | Memory::ShmHuge)
     }
 }
 

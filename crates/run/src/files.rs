@@ -75,6 +75,15 @@ pub enum FileError {
         #[source]
         source: Box<trueio_direct::OpenError>,
     },
+    /// The kernel does not take the advice on how it will be used.
+    #[error("`{path}`: the kernel does not take the advice that `fadvise_hint` asks for")]
+    Advise {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// A block device that is to be written cannot be claimed.
     #[error("`{path}` cannot be claimed for writing (O_EXCL)")]
     Claim {
@@ -187,6 +196,8 @@ impl Prepared {
             }
             let opened = opened.into_file();
             let is_block_device = opened.metadata().is_ok_and(|m| m.file_type().is_block_device());
+            let advised = trueio_engine::advise(&opened, job.handling.advice, file.offset_bytes, file.size_bytes);
+            advised.map_err(|source| FileError::Advise { path: file.path.clone(), source })?;
             targets.push(TargetFile {
                 file: Arc::new(opened),
                 path: file.path.clone(),

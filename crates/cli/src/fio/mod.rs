@@ -19,7 +19,7 @@ use crate::{output, progress, run};
 use std::path::Path;
 use std::process::ExitCode;
 use trueio_job::fio::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat};
-use trueio_model::{JobSpec, Outcome, RunRecord};
+use trueio_model::{EngineKind, JobPlan, JobSpec, Outcome, RunRecord};
 use trueio_report::fio::Format;
 use trueio_run::{Request, watch_signals};
 
@@ -173,7 +173,7 @@ fn deliver(results: status::Results, record: &RunRecord, failed_command: Option<
     match &record.outcome {
         Outcome::Interrupted { .. } => ExitCode::from(INTERRUPTED),
         Outcome::Failed { reason } => refused(reason),
-        Outcome::Complete if issued(record) == 0 && record.plan.jobs.iter().any(|job| job.engine.name() != "cpuio") => {
+        Outcome::Complete if issued(record) == 0 && record.plan.jobs.iter().any(should_issue) => {
             refused("the jobs did not issue a single I/O")
         }
         Outcome::Complete => ExitCode::SUCCESS,
@@ -188,6 +188,11 @@ fn format_of(format: OutputFormat) -> Format {
         OutputFormat::JsonPlus => Format::JsonPlus,
         OutputFormat::JsonLines => Format::JsonLines,
     }
+}
+
+/// True if a job is there to do I/O.
+fn should_issue(job: &JobPlan) -> bool {
+    job.engine != EngineKind::Cpuio && !job.handling.creates_only
 }
 
 /// I/Os of all jobs in the measured time.

@@ -427,9 +427,7 @@ impl Asked {
                     false => opcode::Writev::new(fd, kept, 1).offset(offset).rw_flags(flags).build(),
                 }
             }
-            (true, None, true) => {
-                opcode::ReadFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build()
-            }
+            (true, None, true) => opcode::ReadFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build(),
             (true, None, false) => opcode::Read::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
             (false, None, true) => {
                 opcode::WriteFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build()
@@ -510,7 +508,7 @@ impl IoUringEngine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trueio_model::{UringOptions, WriteFlags};
+    use trueio_model::{Advice, UringOptions, WriteFlags};
 
     #[test]
     fn a_completion_carries_slot_and_result_of_every_size() {
@@ -536,6 +534,7 @@ mod tests {
                 flags: WriteFlags::default(),
                 uring: UringOptions { vectored, async_every, ..UringOptions::default() },
                 writes: true,
+                advice: Advice::None,
             };
             let Handover::Asked(mut asked) = Handover::of(&setup, false) else { panic!("nothing was asked") };
             let piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: 512 };
@@ -586,6 +585,7 @@ mod tests {
                     ..Default::default()
                 },
                 writes: false,
+                advice: Advice::None,
             };
             let engine = IoUringEngine::new(&setup).unwrap();
             assert_ne!(engine.enter_flags & ENTER_REGISTERED_RING, 0, "ring {i}");
@@ -608,6 +608,7 @@ mod tests {
                 ..Default::default()
             },
             writes: false,
+            advice: Advice::None,
         };
         let error = IoUringEngine::new(&setup).unwrap_err();
         assert!(error.attempted.contains("32768"), "{error}");

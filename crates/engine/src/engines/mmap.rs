@@ -13,7 +13,7 @@ use super::bus_error;
 use super::{Completion, Engine, EngineError, EngineSetup, TargetFile, negative_errno, sync_descriptor, trim};
 use crate::request::Request;
 use std::os::fd::AsRawFd;
-use trueio_model::{EngineKind, OpKind};
+use trueio_model::{Advice, EngineKind, OpKind};
 
 #[derive(Debug)]
 struct Mapping {
@@ -70,7 +70,18 @@ impl MmapEngine {
             if address == libc::MAP_FAILED {
                 return Err(EngineError::last(Self::KIND, &format!("mapping {length} bytes of `{}`", target.path)));
             }
-            mappings.push(Mapping { address: address.cast(), length });
+            let mapping = Mapping { address: address.cast(), length };
+            let advice = match setup.advice {
+                Advice::None | Advice::Noreuse => None,
+                Advice::Random => Some(libc::MADV_RANDOM),
+                Advice::Sequential => Some(libc::MADV_SEQUENTIAL),
+            };
+            // SAFETY: our own mapping; neither advice changes what is in it.
+            if advice.is_some_and(|advice| unsafe { libc::madvise(address, length, advice) } != 0) {
+                let attempted = format!("advising the kernel of {length} bytes of `{}`", target.path);
+                return Err(EngineError::last(Self::KIND, &attempted));
+            }
+            mappings.push(mapping);
         }
         Ok(Self {
             mappings,

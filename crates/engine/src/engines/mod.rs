@@ -49,7 +49,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
-use trueio_model::{EngineKind, OpKind, UringOptions, WriteFlags};
+use trueio_model::{Advice, EngineKind, OpKind, UringOptions, WriteFlags};
 
 /// An open file under test.
 #[derive(Debug, Clone)]
@@ -79,6 +79,23 @@ pub struct EngineSetup<'a> {
     pub uring: UringOptions,
     /// True if the job writes: `mmap` needs a writable mapping.
     pub writes: bool,
+    /// What the kernel is told of files that the engine opens once more, or maps.
+    pub advice: Advice,
+}
+
+/// Tells the kernel how a file will be used, from `offset` on for `length` bytes.
+///
+/// # Errors
+/// If the kernel does not take it (a pipe).
+pub fn advise(file: &File, advice: Advice, offset: u64, length: u64) -> io::Result<()> {
+    use rustix::fs::Advice as Kernels;
+    let advice = match advice {
+        Advice::None => return Ok(()),
+        Advice::Random => Kernels::Random,
+        Advice::Sequential => Kernels::Sequential,
+        Advice::Noreuse => Kernels::NoReuse,
+    };
+    Ok(rustix::fs::fadvise(file, offset, std::num::NonZero::new(length), advice)?)
 }
 
 /// A completed I/O.

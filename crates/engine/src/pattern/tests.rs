@@ -75,6 +75,7 @@ fn plan(blocks: u64, offset: u64, mix: OpMix, order: Order, sizes: BlockSizes) -
         cpus: Vec::new(),
         nice: None,
         scheduling: Default::default(),
+        handling: Default::default(),
         invalidate: false,
         pre_read: false,
         seed: 1,

@@ -116,6 +116,7 @@ impl Job {
             cpus: Vec::new(),
             nice: None,
             scheduling: Default::default(),
+            handling: Default::default(),
             invalidate: false,
             pre_read: false,
             seed: 7,

@@ -99,6 +99,7 @@ pub fn job(path: &str, mix: OpMix, size_bytes: u64) -> JobPlan {
         cpus: Vec::new(),
         nice: None,
         scheduling: Default::default(),
+        handling: Default::default(),
         invalidate: false,
         pre_read: false,
         seed: 1,

@@ -19,8 +19,13 @@ use trueio_model::{EngineKind, FioJob, FioWord, JobSpec, Origin, SpecValue};
 const GIVEN_MAX: usize = 500_000;
 
 /// What fio does by default and we do not; each with the reason that `explain` shows.
-const DEFAULTS: &[(&str, &str)] =
-    &[("direct", "off"), ("fixedbufs", "false"), ("registerfiles", "false"), ("unlink", "false")];
+const DEFAULTS: &[(&str, &str)] = &[
+    ("direct", "off"),
+    ("fadvise_hint", "pattern"),
+    ("fixedbufs", "false"),
+    ("registerfiles", "false"),
+    ("unlink", "false"),
+];
 
 pub(super) fn preset() -> Origin {
     Origin::Preset { name: PRESET.to_owned() }
@@ -126,6 +131,12 @@ fn job(section: &Section, run: &mut Run, problems: &mut Problems) -> bool {
             let message = "`create_on_open`: only a job that just writes can begin with an empty file".to_owned();
             let hint = Some("leave it out: files are prepared before the measured time".to_owned());
             said.complain_about("create_on_open", message, hint, problems);
+        }
+    }
+    if let Some(word) = said.word("hugepage-size") {
+        match read_number(word.text(), said.base) {
+            Ok(bytes) => said.spec.set("hugepage_size", write_bytes(bytes), word.origin()),
+            Err(bad) => said.complain(word, &bad, problems),
         }
     }
     let group_begins = !run.jobs.is_empty() && (said.is_on("stonewall") || section.waits || said.is_on("new_group"));
@@ -361,9 +372,9 @@ fn special(option: &FioOption, word: &Word) -> Option<FioProblem> {
             format!("`file_service_type={text}` stays with a file for some I/Os, which is not done here"),
             "leave out what follows the colon",
         ),
-        "filesize" if text.contains('-') => (
-            format!("`filesize={text}` draws sizes of files from a range, which is not done here"),
-            "one size, or a job for each",
+        "mem" if text.contains(':') => (
+            format!("`mem={text}` puts the buffers into a file, whose writing back is I/O beside what is measured"),
+            "the same without the path",
         ),
         _ => return None,
     };

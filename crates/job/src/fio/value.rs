@@ -162,19 +162,21 @@ pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<Str
         part_text if part_text.ends_with('%') => Ok(part_text.to_owned()),
         _ => read_size(part, base).map(write_bytes),
     };
+    let size_range = |range: &str| match range.find(['-', ':']) {
+        Some(at) => {
+            let low = size(&range[..at])?;
+            let high = size(&range[at + 1..]).map_err(|bad| bad.moved(at + 1))?;
+            Ok(format!("{low}-{high}"))
+        }
+        None => size(range),
+    };
     let ours = match row.kind {
         // A switch without a value is on.
         ValueKind::Bool if text.is_empty() => "true".to_owned(),
         ValueKind::Bytes | ValueKind::Extent => size(text)?,
         ValueKind::BlockSizes => each(text, ',', size)?,
-        ValueKind::BlockRanges => each(text, ',', |range| match range.find(['-', ':']) {
-            Some(at) => {
-                let low = size(&range[..at])?;
-                let high = size(&range[at + 1..]).map_err(|bad| bad.moved(at + 1))?;
-                Ok(format!("{low}-{high}"))
-            }
-            None => size(range),
-        })?,
+        ValueKind::BytesRange => size_range(text)?,
+        ValueKind::BlockRanges => each(text, ',', size_range)?,
         ValueKind::BlockSplits => each(text, ',', |split| {
             each(split, ':', |part| match part.split_once('/') {
                 Some((bytes, percent)) => Ok(format!("{}/{percent}", size(bytes)?)),

@@ -5,6 +5,7 @@
 //! again when it is created), and is removed afterwards unless the user wants it kept. What is in
 //! use, or carries the mark of a filesystem that was not named, is not written even if it is named.
 
+use super::splitmix64;
 use super::values::Values;
 use super::{Planner, Target};
 use crate::refusal::{Refusal, Rule};
@@ -40,6 +41,8 @@ pub(super) struct Use {
     pub(super) moves_no_data: bool,
     /// The largest block of the operations used, in bytes.
     pub(super) block_bytes_max: u64,
+    /// The job's seed, for sizes that are drawn.
+    pub(super) seed: u64,
 }
 
 /// A file of a job with the facts that hold for it: its own, or those of the directory in which it
@@ -55,7 +58,7 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
     let paths = target_paths(values)?;
     for option in ["size", "filesize", "io_size"] {
         let is_zero = match option {
-            "filesize" => values.number(option) == Some(0),
+            "filesize" => values.range(option).is_some_and(|(low, _)| low == 0),
             _ => matches!(values.extent(option), Some(Extent::Bytes(0) | Extent::Percent(0))),
         };
         if is_zero {
@@ -66,7 +69,8 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
     check_overwrite_names(planner, values, usage, &paths)?;
     let mut files = Vec::with_capacity(paths.len());
     let mut carried = Vec::new();
-    for path in &paths {
+    for (index, path) in paths.iter().enumerate() {
+        let filesize = values.range("filesize").map(|range| draw_size(range, usage, index as u64));
         let file = if usage.opens_files {
             match planner.look(path) {
                 Target::Unreadable(reason) => {
@@ -77,12 +81,12 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
                     return Err(values.refuse("directory", Rule::GeneratedNameTaken { path: path.clone() }));
                 }
                 Target::Present(facts) => {
-                    existing_file(planner, values, usage, path, *facts, paths.len(), &mut carried)?
+                    existing_file(planner, values, usage, path, *facts, (paths.len(), filesize), &mut carried)?
                 }
-                Target::Missing => new_file(planner, values, usage, path, paths.len())?,
+                Target::Missing => new_file(planner, values, usage, path, (paths.len(), filesize))?,
             }
         } else {
-            untouched_file(values, path, paths.len())?
+            untouched_file(values, path, (paths.len(), filesize))?
         };
         if file.plan.size_bytes < usage.block_bytes_max {
             let rule = Rule::BlockBeyondSize {
@@ -219,7 +223,7 @@ fn existing_file(
     usage: &Use,
     path: &str,
     facts: TargetFacts,
-    file_count: usize,
+    sizes: (usize, Option<u64>),
     carried: &mut Vec<String>,
 ) -> Result<JobFile, Refusal> {
     let what = match facts.kind {
@@ -247,11 +251,10 @@ fn existing_file(
         return Err(values.refuse("rw", Rule::TrimUnsupported { path: path.to_owned(), reason }));
     }
     let (offset_bytes, size_bytes) = match facts.size_bytes.value {
-        Some(target_bytes) => region_of_existing(values, usage, path, target_bytes, file_count)?,
+        Some(target_bytes) => region_of_existing(values, usage, path, target_bytes, sizes)?,
         None => {
             let unknown = || Rule::SizeUnknown { path: path.to_owned(), reason: facts.size_bytes.source.clone() };
-            let (Some(Extent::Bytes(offset)), Some(size)) =
-                (values.extent("offset"), said_size_bytes(values, file_count))
+            let (Some(Extent::Bytes(offset)), Some(size)) = (values.extent("offset"), said_size_bytes(values, sizes))
             else {
                 return Err(values.refuse("size", unknown()));
             };
@@ -274,7 +277,7 @@ fn region_of_existing(
     usage: &Use,
     path: &str,
     target_bytes: u64,
-    file_count: usize,
+    (file_count, filesize): (usize, Option<u64>),
 ) -> Result<(u64, u64), Refusal> {
     let offset_bytes = match values.extent("offset") {
         Some(Extent::Bytes(bytes)) => bytes,
@@ -286,7 +289,7 @@ fn region_of_existing(
     };
     let beyond =
         |size_bytes: u64| Rule::SizeBeyondTarget { path: path.to_owned(), offset_bytes, size_bytes, target_bytes };
-    let size_bytes = match (values.number("filesize"), values.extent("size")) {
+    let size_bytes = match (filesize, values.extent("size")) {
         (Some(bytes), _) => bytes,
         (None, Some(Extent::Bytes(bytes))) => bytes / file_count as u64,
         (None, Some(Extent::Percent(percent))) => percent_of(target_bytes, percent),
@@ -306,9 +309,20 @@ fn percent_of(bytes: u64, percent: u8) -> u64 {
     (u128::from(bytes) * u128::from(percent) / 100) as u64
 }
 
-/// The size of each file as it was said in bytes.
-fn said_size_bytes(values: &Values, file_count: usize) -> Option<u64> {
-    match (values.number("filesize"), values.extent("size")) {
+/// The size of a file of a range: drawn by its number, and whole blocks where the range has room for them.
+fn draw_size((low, high): (u64, u64), usage: &Use, index: u64) -> u64 {
+    if low == high {
+        return low;
+    }
+    let drawn = splitmix64(splitmix64(usage.seed ^ 0x66_696c_6573_697a_65).wrapping_add(index));
+    let span = u128::from(high - low) + 1;
+    let size = low + ((u128::from(drawn) * span) >> 64) as u64;
+    (size - size % usage.block_bytes_max.max(1)).max(low)
+}
+
+/// The size of each file as it was said in bytes; `sizes` are the number of files and what `filesize` says of this one.
+fn said_size_bytes(values: &Values, (file_count, filesize): (usize, Option<u64>)) -> Option<u64> {
+    match (filesize, values.extent("size")) {
         (Some(bytes), _) => Some(bytes),
         (None, Some(Extent::Bytes(bytes))) => Some(bytes / file_count as u64),
         (None, _) => None,
@@ -320,7 +334,7 @@ fn new_file(
     values: &Values,
     usage: &Use,
     path: &str,
-    file_count: usize,
+    sizes: (usize, Option<u64>),
 ) -> Result<JobFile, Refusal> {
     let facts = directory_facts(planner, values, path)?;
     // Two spellings of one path are one file, and the first spelling is its name in the plan.
@@ -328,8 +342,8 @@ fn new_file(
     // A file that an earlier job of this plan creates has a size already.
     let earlier_bytes = planner.created.get(path).map(|created| created.length_bytes);
     let (offset_bytes, size_bytes) = match earlier_bytes {
-        Some(bytes) if said_size_bytes(values, file_count).is_none() => {
-            region_of_existing(values, usage, path, bytes, file_count)?
+        Some(bytes) if said_size_bytes(values, sizes).is_none() => {
+            region_of_existing(values, usage, path, bytes, sizes)?
         }
         _ => {
             let percent = |option| Rule::PercentOfNothing { option, path: path.to_owned() };
@@ -338,7 +352,7 @@ fn new_file(
                 Some(Extent::Percent(_)) => return Err(values.refuse("offset", percent("offset"))),
                 None => 0,
             };
-            let size_bytes = match (said_size_bytes(values, file_count), values.extent("size")) {
+            let size_bytes = match (said_size_bytes(values, sizes), values.extent("size")) {
                 (Some(bytes), _) => bytes,
                 (None, Some(_)) => return Err(values.refuse("size", percent("size"))),
                 (None, None) => return Err(values.refuse("size", Rule::SizeMissing { path: path.to_owned() })),
@@ -440,17 +454,15 @@ pub(super) fn directory_facts(planner: &mut Planner, values: &Values, path: &str
     Ok(facts)
 }
 
-fn untouched_file(values: &Values, path: &str, file_count: usize) -> Result<JobFile, Refusal> {
+fn untouched_file(values: &Values, path: &str, sizes: (usize, Option<u64>)) -> Result<JobFile, Refusal> {
     let offset_bytes = match values.extent("offset") {
         Some(Extent::Bytes(bytes)) => bytes,
         Some(Extent::Percent(percent)) => percent_of(UNTOUCHED_SIZE_BYTES, percent),
         None => 0,
     };
     let size_bytes = match values.extent("size") {
-        Some(Extent::Percent(percent)) if values.number("filesize").is_none() => {
-            percent_of(UNTOUCHED_SIZE_BYTES, percent)
-        }
-        _ => said_size_bytes(values, file_count).unwrap_or(UNTOUCHED_SIZE_BYTES),
+        Some(Extent::Percent(percent)) if sizes.1.is_none() => percent_of(UNTOUCHED_SIZE_BYTES, percent),
+        _ => said_size_bytes(values, sizes).unwrap_or(UNTOUCHED_SIZE_BYTES),
     };
     if offset_bytes.checked_add(size_bytes).is_none_or(|end| end > i64::MAX as u64) {
         let rule = Rule::BadValue { option: "offset", reason: "the region ends beyond 2^63 bytes".into() };

@@ -4,6 +4,7 @@ use super::Planner;
 use super::command::{check_command, plan_command};
 use super::control::plan_control;
 use super::files::{JobFile, Use, plan_files};
+use super::handling::plan_handling;
 use super::names::plan_names;
 use super::output::plan_output;
 use super::source::plan_body;
@@ -83,6 +84,7 @@ pub(super) fn plan_job(
 
     let body = plan_body(planner, values, engine, (ops.mix, ops.is_random), &sizes[1], write_flags)?;
 
+    let seed = plan_seed(planner, values, index);
     let is_offline = values.bool("verify_only");
     let usage = Use {
         reads: ops.has(OpKind::Read) || is_offline,
@@ -91,6 +93,7 @@ pub(super) fn plan_job(
         opens_files: engine.opens_files(),
         moves_no_data: engine.moves_no_data(),
         block_bytes_max,
+        seed,
     };
     if engine == EngineKind::Mmap && usage.writes && values.choice("fallocate") == Some("none") {
         let lack = "cannot extend a file, as `fallocate = none` asks for".into();
@@ -153,7 +156,6 @@ pub(super) fn plan_job(
     let content = plan_content(planner, values, ops)?;
     let pace = plan_pace(planner, values)?;
     let think = plan_think(planner, values);
-    let seed = plan_seed(planner, values, index);
     let cpus = values.cpus("cpus_allowed").unwrap_or(&[]).to_vec();
     if let Some(cpu) = cpus.iter().find(|cpu| !planner.machine.cpus.is_empty() && !planner.machine.cpus.contains(cpu)) {
         return Err(values.refuse("cpus_allowed", Rule::ProcessorNotThere { cpu: *cpu }));
@@ -215,6 +217,7 @@ pub(super) fn plan_job(
         cpus,
         nice,
         scheduling: plan_scheduling(planner, values)?,
+        handling: plan_handling(planner, values, engine, ops)?,
         invalidate: values.bool("invalidate"),
         pre_read: values.bool("pre_read"),
         seed,
@@ -465,7 +468,8 @@ fn plan_engine_options(
         note_unused(planner, values, &["sqthread_poll_cpu"], "no kernel thread polls (`sqthread_poll`)");
     }
     let sqpoll_cpu = values.small("sqthread_poll_cpu");
-    if let Some(cpu) = sqpoll_cpu.filter(|cpu| !planner.machine.cpus.is_empty() && !planner.machine.cpus.contains(cpu)) {
+    if let Some(cpu) = sqpoll_cpu.filter(|cpu| !planner.machine.cpus.is_empty() && !planner.machine.cpus.contains(cpu))
+    {
         return Err(values.refuse("sqthread_poll_cpu", Rule::ProcessorNotThere { cpu }));
     }
     let uring = UringOptions {

@@ -159,6 +159,15 @@ impl Values {
         }
     }
 
+    /// A range of sizes in bytes.
+    pub(super) fn range(&self, name: &str) -> Option<(u64, u64)> {
+        match &self.item(name).value {
+            Some(Value::Range(low, high)) => Some((*low, *high)),
+            None => None,
+            other => unreachable!("`{name}` is no range of sizes: {other:?}"),
+        }
+    }
+
     pub(super) fn sizes(&self, name: &str) -> Option<&[BlockSizes; 3]> {
         match &self.item(name).value {
             Some(Value::Sizes(sizes)) => Some(sizes),

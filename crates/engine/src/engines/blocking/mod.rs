@@ -29,7 +29,8 @@ pub use calls::{Falloc, Ftruncate, Psync, Pvsync, Pvsync2, Sync, Vsync};
 pub use splice::Splice;
 
 use super::{
-    Completion, Engine, EngineError, EngineSetup, TargetFile, descriptors, negative_errno, sync_descriptor, trim,
+    Completion, Engine, EngineError, EngineSetup, TargetFile, advise, descriptors, negative_errno, sync_descriptor,
+    trim,
 };
 use crate::request::Request;
 use std::fs::File;
@@ -87,11 +88,14 @@ impl<C: Call> BlockingEngine<C> {
         let mut open = setup.files.to_vec();
         if C::KIND.moves_position() {
             for target in &mut open {
-                target.file = Arc::new(opened_again(&target.file).map_err(|source| EngineError {
-                    engine: C::KIND,
-                    attempted: format!("opening `{}` once more, for a position of its own,", target.path),
-                    source,
-                })?);
+                let failed = |attempted| {
+                    let attempted = format!("{attempted} `{}` once more, for a position of its own,", target.path);
+                    move |source| EngineError { engine: C::KIND, attempted, source }
+                };
+                let file = opened_again(&target.file).map_err(failed("opening"))?;
+                // Advice belongs to the open file, as a position does.
+                advise(&file, setup.advice, 0, target.end_bytes).map_err(failed("advising the kernel of"))?;
+                target.file = Arc::new(file);
             }
         }
         Ok(Self {

@@ -1,0 +1,149 @@
+//! Options of fio's, one by one, through the program: what each does to files and to the calls that reach the kernel.
+
+mod common;
+
+use common::{Ran, Sandbox, lacks};
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+/// Runs a command line of fio's, written as in a shell without quotes.
+fn fio(sandbox: &Sandbox, line: &str) -> Ran {
+    let mut words = vec!["fio"];
+    words.extend(line.split_whitespace());
+    sandbox.run(&words)
+}
+
+#[track_caller]
+fn succeeds(sandbox: &Sandbox, line: &str) -> Ran {
+    let ran = fio(sandbox, line);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}\n{}", ran.out);
+    ran
+}
+
+#[track_caller]
+fn refused(sandbox: &Sandbox, line: &str, words: &str) {
+    let ran = fio(sandbox, line);
+    assert_eq!(ran.code, Some(1), "{line}\n{}", ran.out);
+    assert!(ran.err.contains(words), "{line}\n{}", ran.err);
+}
+
+/// The first job of a document.
+#[track_caller]
+fn job(sandbox: &Sandbox, line: &str) -> Value {
+    let ran = succeeds(sandbox, &format!("{line} --output-format=json"));
+    let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+    document["jobs"][0].clone()
+}
+
+fn size(sandbox: &Sandbox, name: &str) -> u64 {
+    fs::metadata(sandbox.path(name)).unwrap_or_else(|error| panic!("{name}: {error}")).len()
+}
+
+/// The calls of these names that a command line makes, by strace.
+fn calls(sandbox: &Sandbox, names: &str, line: &str) -> String {
+    let trace = sandbox.aside("strace.txt");
+    let status = Command::new("strace")
+        .args(["-f", "-e", &format!("trace={names}"), "-o"])
+        .arg(&trace)
+        .arg(env!("CARGO_BIN_EXE_trueio"))
+        .arg("fio")
+        .args(line.split_whitespace())
+        .current_dir(sandbox.root())
+        .output()
+        .expect("strace runs");
+    assert_eq!(status.status.code(), Some(0), "{line}\n{}", String::from_utf8_lossy(&status.stderr));
+    fs::read_to_string(trace).expect("the trace")
+}
+
+#[test]
+fn create_only_makes_the_files_and_reports_nothing_done() {
+    let sandbox = Sandbox::new();
+    let made = job(&sandbox, "--name=r --rw=read --size=256k --nrfiles=2 --create_only=1");
+    for direction in ["read", "write", "trim"] {
+        assert_eq!(made[direction]["io_bytes"], 0, "{direction}");
+        assert_eq!(made[direction]["total_ios"], 0, "{direction}");
+    }
+    assert_eq!((made["error"].as_u64(), made["job_runtime"].as_u64()), (Some(0), Some(0)));
+    assert_eq!(made["iodepth_level"]["1"], 0.0);
+    let content = fs::read(sandbox.path("r.0.1")).expect("the file is there");
+    assert_eq!(content.len(), 128 << 10);
+    assert!(content.iter().any(|byte| *byte != 0), "what is to be read was written");
+    succeeds(&sandbox, "--name=w --rw=write --size=64k --create_only=1");
+    assert_eq!(size(&sandbox, "w.0.0"), 64 << 10);
+    // What is there is used as it is; a job beside it does its I/O.
+    let before = sandbox.listing();
+    succeeds(&sandbox, "--name=w --rw=write --size=64k --create_only=1");
+    assert_eq!(sandbox.listing(), before);
+    let both =
+        job(&sandbox, "--name=r --rw=read --size=256k --nrfiles=2 --name=o --rw=write --size=4k --create_only=1");
+    assert_eq!(both["read"]["io_bytes"], 256 << 10);
+    refused(&sandbox, "--name=n --ioengine=null --size=1m --create_only=1", "has no files that could be made");
+}
+
+#[test]
+fn files_of_a_range_have_sizes_of_their_own_and_the_same_in_each_run() {
+    let sandbox = Sandbox::new();
+    let line = "--name=f --rw=write --nrfiles=8 --filesize=16k-256k --bs=4k";
+    let first = job(&sandbox, line);
+    let sizes: Vec<u64> = (0..8).map(|index| size(&sandbox, &format!("f.0.{index}"))).collect();
+    assert!(sizes.iter().all(|size| (16 << 10..=256 << 10).contains(size) && size % 4096 == 0), "{sizes:?}");
+    assert!(sizes.windows(2).any(|pair| pair[0] != pair[1]), "{sizes:?}");
+    assert_eq!(first["write"]["io_bytes"].as_u64(), Some(sizes.iter().sum()));
+    assert_eq!(job(&sandbox, line)["write"]["io_bytes"], first["write"]["io_bytes"], "no file is too small for it");
+    refused(&sandbox, "--name=z --rw=write --filesize=4k-4x", "`filesize`");
+}
+
+/// Goal: the kernel is told what fio tells it, on every descriptor that I/O goes through.
+/// Method: strace counts the calls: one a file, and one more for an engine that opens each file once more.
+#[test]
+fn the_kernel_is_told_how_files_are_used_as_fio_tells_it() {
+    if lacks("strace") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let of = |line: &str, advice: &str| {
+        let line = format!("--name=a --size=64k --nrfiles=2 {line}");
+        calls(&sandbox, "fadvise64,madvise", &line).matches(advice).count()
+    };
+    assert_eq!(of("--rw=randread", "POSIX_FADV_RANDOM"), 2);
+    assert_eq!(of("--rw=read", "POSIX_FADV_SEQUENTIAL"), 2);
+    assert_eq!(of("--rw=read --ioengine=sync", "POSIX_FADV_SEQUENTIAL"), 4);
+    assert_eq!(of("--rw=read --fadvise_hint=random", "POSIX_FADV_RANDOM"), 2);
+    assert_eq!(of("--rw=randwrite --fadvise_hint=noreuse", "POSIX_FADV_NOREUSE"), 2);
+    assert_eq!(of("--rw=randread --ioengine=mmap", "MADV_RANDOM"), 2);
+    for other in ["RANDOM", "SEQUENTIAL"] {
+        assert_eq!(of("--rw=randread --fadvise_hint=0", other), 0);
+    }
+}
+
+#[test]
+fn buffers_are_taken_from_each_kind_of_memory() {
+    let sandbox = Sandbox::new();
+    for memory in ["malloc", "mmap", "mmapshared", "shm"] {
+        for engine in ["psync", "io_uring --fixedbufs=1 --iodepth=4"] {
+            let line =
+                format!("--name=m --size=256k --rw=randwrite --mem={memory} --ioengine={engine} --verify=crc32c");
+            assert_eq!(job(&sandbox, &line)["write"]["total_ios"], 64, "{memory}");
+        }
+    }
+    refused(&sandbox, "--name=m --size=64k --rw=write --mem=mmap:/tmp/x", "puts the buffers into a file");
+    refused(&sandbox, "--name=m --size=64k --rw=write --mem=mmaphuge --hugepage-size=3m", "power of two");
+    // There may be no huge pages here; then it says what is missing.
+    let ran = fio(&sandbox, "--name=m --size=64k --rw=write --mem=mmaphuge --hugepage-size=2m");
+    assert!(ran.code == Some(0) || ran.err.contains("free huge pages of 2097152 bytes are needed"), "{}", ran.err);
+}
+
+#[test]
+fn a_ring_is_used_as_its_options_say() {
+    let sandbox = Sandbox::new();
+    let line = "--name=u --size=1m --rw=randwrite --ioengine=io_uring --iodepth=8 --iodepth_low=2 --force_async=2 \
+                --nonvectored=0 --verify=crc32c";
+    assert_eq!(job(&sandbox, line)["write"]["total_ios"], 256);
+    if std::thread::available_parallelism().is_ok_and(|count| count.get() >= 2) {
+        let polled = format!("{line} --sqthread_poll=1 --sqthread_poll_cpu=0");
+        assert_eq!(job(&sandbox, &polled)["write"]["total_ios"], 256);
+    }
+    succeeds(&sandbox, "--name=u --size=64k --rw=write --ioengine=io_uring --nonvectored=-1");
+    refused(&sandbox, "--name=p --size=64k --rw=write --ioengine=psync --force_async=2", "has no ring");
+}
