@@ -354,7 +354,7 @@ pub struct Worker<'a, E, C> {
     spans: Option<Box<Spans<'a>>>,
     /// Its part in a flow, while it is in it.
     share: Option<flow::Share<'a>>,
-    /// Free slots that are not used: the queue is to be less deep than it could be.
+    /// Free slots that are not used: the queue is to be less deep than it could be, or runs low before it is refilled.
     reserve: usize,
     /// Requests taken from the generator before this block; see [`Worker::issued`].
     issued_before: u64,
