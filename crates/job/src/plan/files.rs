@@ -314,7 +314,7 @@ fn draw_size((low, high): (u64, u64), usage: &Use, index: u64) -> u64 {
     if low == high {
         return low;
     }
-    let drawn = splitmix64(splitmix64(usage.seed ^ 0x66_696c_6573_697a_65).wrapping_add(index));
+    let drawn = splitmix64(splitmix64(usage.seed ^ 0x6669_6c65_7369_7a65).wrapping_add(index));
     let span = u128::from(high - low) + 1;
     let size = low + ((u128::from(drawn) * span) >> 64) as u64;
     (size - size % usage.block_bytes_max.max(1)).max(low)
