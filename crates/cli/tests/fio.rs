@@ -23,54 +23,6 @@ fn succeeds(sandbox: &Sandbox, line: &str) -> Ran {
     ran
 }
 
-/// The five commands of seed 002 (from Google Cloud's documentation), one GiB cut to one MiB and a minute to
-/// a fifth of a second.
-#[test]
-fn the_five_commands_of_the_uas_benchmark_run_as_they_are() {
-    let sandbox = Sandbox::new();
-    let common = "--directory=. --size=10M --time_based --runtime=200ms --ramp_time=50ms --ioengine=libaio --direct=1 \
-                  --verify=0 --group_reporting=1";
-    for (name, rest) in [
-        (
-            "write_throughput",
-            "--numjobs=2 --bs=1M --iodepth=8 --rw=write --iodepth_batch_submit=8 --iodepth_batch_complete_max=8",
-        ),
-        (
-            "write_iops",
-            "--bs=4K --iodepth=256 --rw=randwrite --iodepth_batch_submit=256 --iodepth_batch_complete_max=256",
-        ),
-        (
-            "read_throughput",
-            "--numjobs=2 --bs=1M --iodepth=8 --rw=read --iodepth_batch_submit=8 --iodepth_batch_complete_max=8",
-        ),
-        (
-            "read_iops",
-            "--bs=4K --iodepth=256 --rw=randread --iodepth_batch_submit=256 --iodepth_batch_complete_max=256",
-        ),
-        ("rw_iops", "--bs=4K --iodepth=256 --rw=randrw --iodepth_batch_submit=256 --iodepth_batch_complete_max=256"),
-    ] {
-        succeeds(&sandbox, &format!("--name={name} {common} {rest}"));
-        assert!(sandbox.path(&format!("{name}.0.0")).exists(), "fio keeps its files");
-    }
-    assert!(sandbox.path("write_throughput.1.0").exists(), "each clone has a file of its own");
-    // The script is run twice: what the first run left is written again.
-    succeeds(&sandbox, &format!("--name=write_iops {common} --bs=4K --iodepth=256 --rw=randwrite"));
-}
-
-/// Seed 003: single dashes, one file by name; twice under strace, which needs no test of ours.
-#[test]
-fn the_three_commands_of_the_strace_article_run_as_they_are() {
-    let sandbox = Sandbox::new();
-    for line in [
-        "-name=randwrite -rw=randwrite -direct=1 -bs=4k -size=1M -numjobs=1 -group_reporting -filename=test.db",
-        "-name=write -rw=write -direct=1 -bs=4k -size=1M -numjobs=1 -group_reporting -filename=test.db",
-        "-name=write -rw=write -ioengine=libaio -direct=1 -bs=4k -size=1M -numjobs=1 -group_reporting -filename=test.db",
-    ] {
-        succeeds(&sandbox, line);
-    }
-    assert_eq!(fs::metadata(sandbox.path("test.db")).expect("the file stays").len(), 1 << 20);
-}
-
 #[test]
 fn the_commands_that_others_script_run_as_they_are() {
     let sandbox = Sandbox::new();

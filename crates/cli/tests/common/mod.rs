@@ -250,6 +250,18 @@ pub(crate) fn tool(name: &str, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
+/// The installed fio, to be run in the sandbox; `None`, with the reason printed, where there is none.
+pub(crate) fn real_fio(sandbox: &Sandbox, line: &str) -> Option<Command> {
+    if let Err(reason) = tool("fio", &["--version"]) {
+        eprintln!("skipped: {reason}");
+        return None;
+    }
+    let mut command = Command::new("fio");
+    command.args(line.split_whitespace()).current_dir(sandbox.root());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Some(command)
+}
+
 /// A loop device over a sparse file; detached when dropped.
 #[derive(Debug)]
 pub(crate) struct Loop {

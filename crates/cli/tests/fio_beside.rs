@@ -1,0 +1,359 @@
+//! fio's traps, each with both behaviours: the installed fio falls into it, `trueio fio` does not.
+//!
+//! Where there is no fio, our side is tested all the same, and a line says so.
+//!
+//! Cannot see: traps of fio 3.42 that 3.33 does not have. Start-up is a number of instructions, which `cargo xtask gate`
+//! counts.
+
+mod common;
+
+use common::*;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+use std::time::Duration;
+
+/// Runs ours.
+fn ours(sandbox: &Sandbox, line: &str) -> Ran {
+    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+    sandbox.run(&words)
+}
+
+/// Runs the installed fio, if there is one.
+fn theirs(sandbox: &Sandbox, line: &str) -> Option<Ran> {
+    real_fio(sandbox, line).map(|mut command| Ran::of(command.output().expect("fio starts")))
+}
+
+/// The document in what was printed; fio may print lines before it.
+fn document(ran: &Ran) -> Value {
+    let begin = ran.out.find('{').unwrap_or_else(|| panic!("no document: {ran:?}"));
+    serde_json::from_str(&ran.out[begin..]).unwrap_or_else(|e| panic!("{e}: {ran:?}"))
+}
+
+fn ours_json(sandbox: &Sandbox, line: &str) -> Value {
+    let ran = ours(sandbox, &format!("{line} --output-format=json"));
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}");
+    document(&ran)
+}
+
+fn theirs_json(sandbox: &Sandbox, line: &str) -> Option<Value> {
+    theirs(sandbox, &format!("{line} --output-format=json")).map(|ran| document(&ran))
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("no whole number: {value}"))
+}
+
+/// In virtual time a minute takes no time.
+#[test]
+fn a_minute_and_a_second_last_as_long_as_they_say() {
+    let sandbox = Sandbox::new();
+    for (time, ms) in [("1min", 60_000), ("1sec", 1_000), ("1.5s", 1_500), ("1500ms", 1_500), ("2", 2_000)] {
+        let job = format!("--name=x --size=1g --time_based --runtime={time}");
+        let read = &ours_json(&sandbox, &format!("{job} --ioengine=simulated"))["jobs"][0]["read"];
+        assert_eq!(number(&read["runtime"]), ms, "{time}");
+        if matches!(time, "1min" | "1sec")
+            && let Some(theirs) = theirs_json(&sandbox, &format!("{job} --ioengine=null"))
+        {
+            let read = &theirs["jobs"][0]["read"];
+            assert_eq!((number(&read["total_ios"]), number(&read["runtime"])), (0, 0), "{time}");
+        }
+    }
+}
+
+#[test]
+fn a_fraction_counts_and_what_is_no_unit_is_refused_at_its_character() {
+    let sandbox = Sandbox::new();
+    let job = "--name=x --ioengine=null --bs=1k";
+    let bytes = |document: &Value| number(&document["jobs"][0]["read"]["io_bytes"]);
+    assert_eq!(bytes(&ours_json(&sandbox, &format!("{job} --size=1.5m"))), 3 << 19);
+    // One byte, of which no block can be made.
+    if let Some(theirs) = theirs(&sandbox, &format!("{job} --size=1.5m --output-format=json")) {
+        assert!(theirs.code != Some(0) || bytes(&document(&theirs)) == 0, "{theirs:?}");
+    }
+    let refused = ours(&sandbox, "--name=x --ioengine=null --size=1m --bs=4kfoo");
+    assert_eq!(refused.code, Some(1));
+    let pointed = refused.err.lines().find(|line| line.contains("^^^")).expect("a mark");
+    let said = refused.err.lines().find(|line| line.contains("4kfoo") && line.contains('|')).expect("the line");
+    assert_eq!(pointed.find('^'), said.find("foo"), "{}", refused.err);
+    if let Some(theirs) = theirs_json(&sandbox, "--name=x --ioengine=null --size=1m --bs=4kfoo") {
+        assert_eq!(number(&theirs["jobs"][0]["read"]["total_ios"]), 256, "fio takes it for 4k");
+    }
+}
+
+/// Goal: a stall under a rate is charged to what was due meanwhile.
+/// Method: 1,000 reads a second for 4 s; the whole program is stopped for 2 s of them. About half of the reads were due
+/// in the stop and waited 1 s in the mean, so our 99th percentile is near 2 s; fio's only I/O that waited was in flight.
+#[test]
+fn under_a_rate_latency_counts_from_the_intended_start_and_the_output_says_so() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("f", 4 << 20);
+    let line = "--name=a --filename=f --ioengine=psync --rw=randread --bs=4k --size=4m --rate_iops=1000 --time_based \
+                --runtime=4 --thread --lat_percentiles=1 --output-format=json";
+    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+    let us = Running::start(sandbox.command(&words).arg("--write_iops_log").arg(sandbox.aside("seen")));
+    let them = real_fio(&sandbox, line).map(|mut command| Running::start(&mut command));
+    us.wait_for_io(&sandbox.aside("seen_iops.1.log"));
+    // What fio does in its first second besides is its own affair.
+    std::thread::sleep(Duration::from_millis(800));
+    let both = || [Some(&us), them.as_ref()].into_iter().flatten();
+    both().for_each(|running| running.signal(libc::SIGSTOP));
+    std::thread::sleep(Duration::from_secs(2));
+    both().for_each(|running| running.signal(libc::SIGCONT));
+    let p99 = |ran: &Ran| number(&document(ran)["jobs"][0]["read"]["lat_ns"]["percentile"]["99.000000"]);
+    let ran = us.wait().0;
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let ours = p99(&ran);
+    assert!(ours > 1_000_000_000, "{ours}");
+    let notes = document(&ran)["trueio"].to_string();
+    assert!(notes.contains("intended start"), "{notes}");
+    if let Some(them) = them {
+        let theirs = p99(&them.wait().0);
+        assert!(theirs < ours / 4, "fio says {theirs}, we say {ours}");
+    }
+}
+
+/// fio's last bucket begins at 17 s (its `stat.h`, and axboe/fio#1668); to stage that with the real one takes half
+/// a minute.
+#[test]
+fn percentiles_go_on_past_17_s() {
+    let sandbox = Sandbox::new();
+    let line = "--name=a --ioengine=simulated --simulated=service=40s --rw=read --bs=4k --size=40k";
+    let read = &ours_json(&sandbox, line)["jobs"][0]["read"];
+    assert_eq!(number(&read["clat_ns"]["percentile"]["99.000000"]), 40_000_000_000);
+    assert_eq!(number(&read["lat_ns"]["max"]), 40_000_000_000);
+}
+
+/// Goal: no percentile lies above the maximum.
+/// Method: one I/O a job. fio gives the middle of its bucket, which in about every second job lies above it.
+#[test]
+fn no_percentile_lies_above_the_maximum() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("f", 1 << 20);
+    let line = "--name=a --filename=f --ioengine=psync --rw=randread --bs=4k --size=1m --number_ios=1 --numjobs=40 --thread \
+                --percentile_list=50:99.9999";
+    let above = |document: &Value| {
+        let jobs = document["jobs"].as_array().expect("jobs");
+        let is_above = |job: &&Value| {
+            let latency = &job["read"]["clat_ns"];
+            number(&latency["percentile"]["99.999900"]) > number(&latency["max"])
+        };
+        (jobs.len(), jobs.iter().filter(is_above).count())
+    };
+    assert_eq!(above(&ours_json(&sandbox, line)), (40, 0));
+    if let Some(theirs) = theirs_json(&sandbox, line) {
+        assert!(above(&theirs).1 > 0, "{theirs}");
+    }
+}
+
+#[test]
+fn sync_calls_are_no_queue_depth() {
+    let sandbox = Sandbox::new();
+    let line = "--name=a --rw=write --ioengine=sync --fdatasync=1 --size=230k --bs=2300";
+    let depth = |document: &Value| document["jobs"][0]["iodepth_level"]["1"].as_f64().expect("a share");
+    let document = ours_json(&sandbox, line);
+    assert_eq!((depth(&document), number(&document["jobs"][0]["sync"]["total_ios"])), (100.0, 102));
+    if let Some(theirs) = theirs_json(&sandbox, line) {
+        assert!(depth(&theirs) > 190.0, "{theirs}");
+        assert_eq!(theirs["jobs"][0]["sync"]["total_ios"], 0, "3.33 does not count them");
+    }
+}
+
+#[test]
+fn what_fsync_on_close_takes_is_counted_and_is_part_of_the_time() {
+    let sandbox = Sandbox::new();
+    let line = "--name=a --rw=write --ioengine=psync --bs=64k --size=8m --fsync_on_close=1";
+    let document = ours_json(&sandbox, line);
+    let (sync, write) = (&document["jobs"][0]["sync"], &document["jobs"][0]["write"]);
+    assert_eq!(number(&sync["lat_ns"]["N"]), 1);
+    let sync_ms = number(&sync["lat_ns"]["max"]) / 1_000_000;
+    assert!(number(&write["runtime"]) >= sync_ms, "{write} {sync}");
+    if let Some(theirs) = theirs_json(&sandbox, &line.replace("name=a", "name=b")) {
+        assert_eq!(number(&theirs["jobs"][0]["sync"]["lat_ns"]["N"]), 0, "fio does not see it");
+    }
+}
+
+#[test]
+fn a_file_is_not_destroyed_to_be_read() {
+    let sandbox = Sandbox::new();
+    let line = "--name=r --rw=read --filename=u --size=64k";
+    let path = sandbox.write("u", "precious");
+    assert_eq!(ours(&sandbox, line).code, Some(1));
+    assert_eq!(fs::read(&path).expect("the file"), b"precious");
+    if let Some(theirs) = theirs(&sandbox, line) {
+        assert_eq!(theirs.code, Some(0));
+        assert_eq!(fs::read(&path).expect("the file").len(), 64 << 10, "fio wrote over it");
+    }
+}
+
+/// Goal: what is mounted is not written, by whatever name it is called, nor trimmed.
+/// Method: a filesystem on a loop device, mounted. fio's guard compares names: it stops at the device's own, with exit
+/// code 0, and writes through a link to it.
+#[test]
+fn a_mounted_device_is_known_by_its_number_and_a_refusal_is_no_success() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let disk = Loop::new(&sandbox, "disk.img", 16 << 20);
+    disk.make_ext4();
+    let _mount = Mount::try_new("ext4", "ro", &disk.device, &sandbox.path("mounted")).expect("a mount");
+    symlink(&disk.device, sandbox.path("by-id")).expect("a link");
+    let before = disk.content();
+    // At the end of the device, where it hurts nobody but shows.
+    let job = "--ioengine=psync --direct=1 --bs=4k --size=64k --offset=15m";
+    let jobs: Vec<(&str, String)> = ["write", "randtrim"]
+        .into_iter()
+        .flat_map(|rw| [disk.device.clone(), "by-id".to_owned()].map(|path| (rw, path)))
+        .collect();
+    for (rw, path) in &jobs {
+        let line = format!("--name=a {job} --rw={rw} --filename={path} --overwrite_signature=ext4");
+        let ran = ours(&sandbox, &line);
+        assert_eq!((ran.code, ran.err.contains("is mounted at")), (Some(1), true), "{line}: {}", ran.err);
+    }
+    assert_eq!(disk.content(), before);
+    // The device by its name is refused, with exit code 0; through the link it is written.
+    for (rw, path) in jobs.iter().filter(|(rw, _)| *rw == "write") {
+        let Some(ran) = theirs(&sandbox, &format!("--name=a {job} --rw={rw} --filename={path}")) else { return };
+        let is_by_name = *path == disk.device;
+        assert_eq!((ran.err.contains("appears mounted"), ran.code), (is_by_name, Some(0)), "{path}: {ran:?}");
+        assert_eq!(disk.content() == before, is_by_name, "{path}");
+    }
+    for (rw, path) in jobs.iter().filter(|(rw, _)| *rw == "randtrim") {
+        let Some(ran) = theirs(&sandbox, &format!("--name=a {job} --rw={rw} --filename={path}")) else { return };
+        // A newer kernel may fail them by itself (EBUSY).
+        assert!(!ran.err.contains("appears mounted"), "fio's guard does not ask about trims: {ran:?}");
+    }
+}
+
+#[test]
+fn the_state_of_a_run_can_be_followed_line_by_line() {
+    let sandbox = Sandbox::new();
+    let line = "--name=a --ioengine=null --rw=randread --bs=4k --size=1g --time_based --runtime=2 --rate_iops=2000 \
+                --status-interval=500ms";
+    let ran = ours(&sandbox, &format!("{line} --output-format=jsonl"));
+    let lines: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert!(lines.len() >= 2 && lines[0]["type"] == "interval", "{ran:?}");
+    assert_eq!(lines[lines.len() - 1]["type"], "result");
+    // fio's intervals are whole seconds.
+    let line = line.replace("500ms", "1");
+    let Some(theirs) = theirs(&sandbox, &format!("{line} --output-format=json")) else { return };
+    assert!(serde_json::from_str::<Value>(&theirs.out).is_err(), "fio writes documents one behind the other");
+    let ran = ours(&sandbox, &format!("{line} --output-format=json"));
+    let documents = serde_json::Deserializer::from_str(&ran.out).into_iter::<Value>();
+    let documents: Result<Vec<Value>, _> = documents.collect();
+    assert!(documents.expect("JSON").len() >= 2, "so do we, if that is asked for");
+}
+
+/// The most memory that a program had, in KiB, and whether it succeeded. It is looked at while the program runs: what a
+/// child's `ru_maxrss` says includes the process that started it.
+fn peak_kib(command: &mut Command) -> (u64, bool) {
+    // Nobody reads what it prints.
+    let null = std::process::Stdio::null;
+    let mut child = command.stdout(null()).stderr(null()).spawn().expect("the program starts");
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    loop {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let of = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+        if of("Name:").is_some_and(|name| name == "trueio" || name.starts_with("fio"))
+            && let Some(kib) = of("VmHWM:").and_then(|value| value.split(' ').next()?.parse::<u64>().ok())
+        {
+            peak = peak.max(kib);
+        }
+        if let Some(status) = child.try_wait().expect("our child") {
+            assert!(peak > 0, "it was over before it could be looked at");
+            return (peak, status.success());
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Goal: logs need no memory, however many lines they have.
+/// Method: every I/O is logged, in three logs; 20 times as many I/Os (10 times in fio, which keeps all lines until the job ends).
+#[test]
+fn memory_does_not_grow_with_the_lines_of_a_log() {
+    let sandbox = Sandbox::new();
+    let line = |ios: u32| {
+        format!("--name=a --ioengine=null --bs=4k --size=16g --number_ios={ios} --write_lat_log=l --thread --output=o")
+    };
+    let ours = |ios: u32| {
+        let words = format!("fio {}", line(ios));
+        let (peak, is_success) = peak_kib(&mut sandbox.command(&words.split(' ').collect::<Vec<_>>()));
+        let text = fs::read(sandbox.path("l_lat.1.log")).expect("a log");
+        let lines = text.iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!((is_success, lines), (true, ios as usize));
+        peak
+    };
+    let (few, many) = (ours(50_000), ours(1_000_000));
+    assert!(many < few + (16 << 10), "from {few} to {many} KiB");
+    if let Some(mut command) = real_fio(&sandbox, &line(50_000)) {
+        let few = peak_kib(&mut command).0;
+        let many = peak_kib(&mut real_fio(&sandbox, &line(500_000)).expect("it was there")).0;
+        assert!(many > few + (16 << 10), "fio: from {few} to {many} KiB");
+    }
+}
+
+/// Goal: exit codes are fio's, except where fio reports success for what did nothing or was refused.
+/// Method: the same command lines with both. The second number is fio's where it differs on purpose.
+#[test]
+fn exit_codes_are_fios() {
+    let sandbox = Sandbox::new();
+    sandbox.write("good.fio", "[a]\nioengine=null\nsize=64k\n");
+    sandbox.write("bad.fio", "[a]\nioengine=null\nsize=64k\nnosuchoption=1\n");
+    sandbox.write("empty.fio", "");
+    sandbox.write("small", "precious");
+    let cases: &[(&str, i32, i32)] = &[
+        ("--name=a --ioengine=null --size=1m", 0, 0),
+        ("--name=a --ioengine=null --size=1m --output-format=json,terse", 0, 0),
+        ("--minimal --name=a --ioengine=null --size=1m", 0, 0),
+        ("good.fio", 0, 0),
+        ("good.fio --name=b --ioengine=null --size=1m", 0, 0),
+        ("--section=a good.fio", 0, 0),
+        ("--version", 0, 0),
+        ("--help", 0, 0),
+        ("--cmdhelp=bs", 0, 0),
+        ("--enghelp", 0, 0),
+        ("--parse-only --name=a --size=1m", 0, 0),
+        ("--showcmd --name=a", 0, 0),
+        ("", 1, 1),
+        ("nosuch.fio", 1, 1),
+        ("empty.fio", 1, 1),
+        ("bad.fio", 1, 1),
+        ("--name=a", 1, 1),
+        ("--name=a --ioengine=null --size=1m --bfs=4k", 1, 1),
+        ("--name=a --ioengine=null --size=1m --numjobs=x", 1, 1),
+        ("--name=a --ioengine=nosuch --size=1m", 1, 1),
+        ("--name=a --size=1m --rw=sideways", 1, 1),
+        ("--name=a --size=64k --bs=0", 1, 1),
+        ("--name=a --rw=read --size=4k --allow_file_create=0", 1, 1),
+        ("--name=a --rw=write --size=64k --readonly", 1, 1),
+        ("--enghelp=nosuch", 1, 1),
+        ("--parse-only --name=a --size=1m --rw=sideways", 1, 1),
+        ("--output-format=nosuch --name=a --ioengine=null --size=1m", 1, 1),
+        ("--terse-version=9 --minimal --name=a --ioengine=null --size=1m", 1, 1),
+        ("--name=a --ioengine=null --size=1m --status-interval=x", 1, 1),
+        ("--name=a --ioengine=null --size=1m --output=nosuch/o", 1, 1),
+        ("--name=a --filename=/dev/full --ioengine=psync --rw=write --size=4k", 1, 1),
+        // fio: a success that did nothing, or was refused, or was not what was said.
+        ("--name=a --ioengine=null --size=1g --time_based --runtime=1x", 1, 0),
+        ("--name=r --rw=read --filename=small --size=64k", 1, 0),
+        ("--name=a --ioengine=null --size=1m --bssplit=4k/80:8k/80", 1, 0),
+        ("--name=a --ioengine=null --size=1m --bs=4kfoo", 1, 0),
+        ("--name=a --ioengine=null --size=1m --time_based=2 --runtime=100ms", 1, 0),
+        ("--name=a --ioengine=null --size=1m --debug=nosuch", 1, 0),
+        ("--cmdhelp=nosuch", 1, 0),
+    ];
+    for (line, code, fios) in cases {
+        let ran = ours(&sandbox, line);
+        assert_eq!(ran.code, Some(*code), "{line}: {ran:?}");
+        // What fails says why on stderr, and what succeeds says nothing there.
+        assert_eq!(ran.err.is_empty(), *code == 0, "{line}: {ran:?}");
+        if let Some(theirs) = theirs(&sandbox, line) {
+            assert_eq!(theirs.code, Some(*fios), "fio {line}: {theirs:?}");
+        }
+        // The last ones of fio's write to it.
+        sandbox.write("small", "precious");
+    }
+}
