@@ -62,7 +62,7 @@ fn a_directory_is_measured_in_seven_phases_and_nothing_is_left_behind() {
 #[test]
 fn the_test_file_of_a_quick_baseline_takes_seconds_to_write() {
     let begin_ns = whole().record.phases[0].begin_ns;
-    assert!(begin_ns < 15_000_000_000, "the first phase began after {begin_ns} ns");
+    assert!(begin_ns < 60_000_000_000, "the first phase began after {begin_ns} ns");
 }
 
 #[test]

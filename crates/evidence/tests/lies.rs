@@ -7,7 +7,7 @@ mod support;
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use support::*;
 use trueio_model::{CheckOutcome, DirectPolicy, EvidenceLevel, JobPlan, OpKind, OpMix, Prepare, Verdict};
 
@@ -143,7 +143,7 @@ fn cached_reads_are_said_to_come_from_the_page_cache() {
         calls.blocks(OpKind::Read, &open(&path, 0), &path, BLOCKS);
     });
     assert_eq!(judgement.verdict, Verdict::Suspect, "{}", judgement.report());
-    judgement.assert("process_read_bytes", CheckOutcome::Suspect, "0 B were fetched");
+    judgement.assert("process_read_bytes", CheckOutcome::Suspect, "were fetched");
     judgement.assert("page_cache", CheckOutcome::Suspect, "100 % of the files were in the page cache");
     judgement.assert("working_set", CheckOutcome::Suspect, "");
     judgement.assert("direct_granted", CheckOutcome::NotApplicable, "");
@@ -295,19 +295,16 @@ fn a_busy_neighbour_makes_the_phase_suspect() {
     let neighbour = mount.path().join("neighbour");
     drop(stored_file(&path, SIZE));
     drop(stored_file(&neighbour, SIZE));
-    let stop = AtomicBool::new(false);
-    let judgement = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let file = open(&neighbour, libc::O_DIRECT);
-            while !stop.load(Ordering::Relaxed) {
-                Calls::default().blocks(OpKind::Write, &file, &neighbour, 64);
-            }
-        });
-        let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
+    let writes = || Calls::default().blocks(OpKind::Write, &open(&neighbour, libc::O_DIRECT), &neighbour, 64);
+    let judgement = beside(writes, |times| {
+        stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
+            // As much as is read, however seldom the neighbour gets a processor.
+            let enough = times.load(Ordering::Relaxed) + BLOCKS as u32 / 64;
             calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
-        });
-        stop.store(true, Ordering::Relaxed);
-        judgement
+            while times.load(Ordering::Relaxed) < enough {
+                calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, 16);
+            }
+        })
     });
     assert_eq!(judgement.objections(), [("foreign_io", CheckOutcome::Suspect)], "{}", judgement.report());
 }

@@ -6,7 +6,7 @@ mod support;
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use support::*;
 use trueio_model::{CheckOutcome, DirectPolicy, EvidenceLevel, JobPlan, OpKind, OpMix, Prepare, SyncMode, Verdict};
 
@@ -157,26 +157,21 @@ fn a_neighbour_on_the_same_disk_is_named_with_its_bytes_and_one_on_another_disk_
     for (folder, is_beside) in [(mount.path(), true), (other.path(), false)] {
         let neighbour = folder.join("neighbour");
         drop(stored_file(&neighbour, SIZE));
-        let stop = AtomicBool::new(false);
-        let judgement = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
-                    let of = format!("of={}", neighbour.display());
-                    let arguments =
-                        [of.as_str(), "if=/dev/zero", "bs=64k", "count=128", "conv=notrunc", "oflag=direct"];
-                    let _ = std::process::Command::new("dd").args(arguments).output().expect("dd");
-                }
-            });
-            let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
+        let of = format!("of={}", neighbour.display());
+        let dd = || {
+            let arguments = [of.as_str(), "if=/dev/zero", "bs=64k", "count=128", "conv=notrunc", "oflag=direct"];
+            let _ = std::process::Command::new("dd").args(arguments).output().expect("dd");
+        };
+        let judgement = beside(dd, |times| {
+            stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
                 let file = open(&path, libc::O_DIRECT);
                 // Several windows, however slowly `dd` begins.
-                let began = std::time::Instant::now();
-                while began.elapsed() < std::time::Duration::from_secs(2) {
+                let (began, before) = (std::time::Instant::now(), times.load(Ordering::Relaxed));
+                while began.elapsed() < std::time::Duration::from_secs(2) || times.load(Ordering::Relaxed) < before + 4
+                {
                     calls.blocks(OpKind::Read, &file, &path, 256);
                 }
-            });
-            stop.store(true, Ordering::Relaxed);
-            judgement
+            })
         });
         let trace = judgement.trace.as_ref().expect("a trace");
         if is_beside {
