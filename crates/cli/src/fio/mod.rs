@@ -9,6 +9,7 @@
 
 mod around;
 mod exec;
+mod remote;
 mod status;
 
 use around::Live;
@@ -19,7 +20,7 @@ use crate::{output, progress, run};
 use std::path::Path;
 use std::process::ExitCode;
 use trueio_job::fio::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat};
-use trueio_model::{EngineKind, JobPlan, JobSpec, Outcome, RunRecord};
+use trueio_model::{EngineKind, JobPlan, JobSpec, Outcome, Plan, RunRecord};
 use trueio_report::fio::Format;
 use trueio_run::{Request, watch_signals};
 
@@ -44,6 +45,11 @@ pub(crate) fn arguments() -> Option<Vec<String>> {
 
 /// The whole command.
 pub(crate) fn command(arguments: &[String]) -> ExitCode {
+    match arguments.split_first() {
+        Some((word, rest)) if word == remote::LISTEN => return remote::listen(rest),
+        Some((word, rest)) if word == remote::SESSION => return remote::session(rest),
+        _ => {}
+    }
     let request = match trueio_job::fio::read(arguments, &Live) {
         Ok(request) => request,
         Err(error) => return refused(&error.render()),
@@ -61,6 +67,8 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
         },
         Action::ShowCommand => Some(trueio_job::fio::show_command(&request.jobs)),
         Action::ParseOnly => Some(String::new()),
+        Action::Serve(serve) => return remote::serve(serve, &request.settings),
+        Action::Clients(clients) => return remote::clients(clients, &request),
         Action::Run => None,
     };
     match answer {
@@ -110,18 +118,10 @@ fn run_jobs(mut request: FioRequest) -> ExitCode {
             }
         }
     }
-    let found = machine::Live::touching_nothing();
-    if let Err(error) = trueio_job::fio::meet_targets(&mut request.jobs, &found, &request.settings) {
-        return refused(&error.render());
-    }
-    let mut plan = match run::planned(&request.jobs, idle_baseline_ns(&request.jobs), run::refuse_unreachable) {
+    let plan = match planned(&mut request, |_| Ok(())) {
         Ok(plan) => plan,
-        Err(failure) => {
-            failure.show();
-            return ExitCode::FAILURE;
-        }
+        Err(text) => return refused(&text),
     };
-    plan.notes.splice(0..0, request.notes.iter().cloned());
     let output_path = request.settings.output.clone();
     if let Some(path) = &output_path {
         let targets = plan.jobs.iter().flat_map(|job| &job.files);
@@ -155,6 +155,16 @@ fn run_jobs(mut request: FioRequest) -> ExitCode {
     deliver(results, &record, failed_command)
 }
 
+/// The plan of what was read, or the whole text of why there is none; `may_run` may refuse it, too. Touches nothing.
+fn planned(request: &mut FioRequest, may_run: impl Fn(&Plan) -> Result<(), Failure>) -> Result<Plan, String> {
+    let found = machine::Live::touching_nothing();
+    trueio_job::fio::meet_targets(&mut request.jobs, &found, &request.settings).map_err(|error| error.render())?;
+    let check = |plan: &Plan| may_run(plan).and_then(|()| run::refuse_unreachable(plan));
+    let mut plan = run::planned(&request.jobs, idle_baseline_ns(&request.jobs), check).map_err(Failure::into_text)?;
+    plan.notes.splice(0..0, request.notes.iter().cloned());
+    Ok(plan)
+}
+
 /// How long the disks are watched idle before each phase, in nanoseconds: where it does not show. Scripts
 /// run short jobs by the hundred, and without it others' I/O cannot be told from ours.
 fn idle_baseline_ns(jobs: &[JobSpec]) -> u64 {
@@ -170,13 +180,21 @@ fn deliver(results: status::Results, record: &RunRecord, failed_command: Option<
     if let Some(error) = failed_command {
         return refused(&error.render());
     }
+    match ended(record) {
+        (code, None) => ExitCode::from(code),
+        (_, Some(reason)) => refused(reason),
+    }
+}
+
+/// The exit code of a run, and what is wrong with it.
+fn ended(record: &RunRecord) -> (u8, Option<&str>) {
     match &record.outcome {
-        Outcome::Interrupted { .. } => ExitCode::from(INTERRUPTED),
-        Outcome::Failed { reason } => refused(reason),
+        Outcome::Interrupted { .. } => (INTERRUPTED, None),
+        Outcome::Failed { reason } => (1, Some(reason)),
         Outcome::Complete if issued(record) == 0 && record.plan.jobs.iter().any(should_issue) => {
-            refused("the jobs did not issue a single I/O")
+            (1, Some("the jobs did not issue a single I/O"))
         }
-        Outcome::Complete => ExitCode::SUCCESS,
+        Outcome::Complete => (0, None),
     }
 }
 

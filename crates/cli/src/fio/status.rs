@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 use trueio_job::fio::{FIO_VERSION, Settings};
-use trueio_model::RunRecord;
+use trueio_model::{JobSpec, Plan, RunRecord};
 use trueio_report::fio::{FioOutput, Format, banner, interval_line, render};
 
 /// Where results go, and what was written there already.
@@ -89,24 +89,21 @@ impl Results {
         if self.options.formats != [Format::Normal] || std::mem::replace(&mut self.has_banner, true) {
             return text;
         }
-        for (index, spec) in record.spec.iter().enumerate() {
-            let Some(fio) = &spec.fio else { continue };
-            match fio.clone {
-                // The banner knows the plan, where each clone has a name of its own.
-                0 => {
-                    let banner = banner(&record.plan, index).unwrap_or_default();
-                    let rest = banner.split_once("): ").map_or("", |(_, rest)| rest);
-                    text.push_str(&format!("{}: (g={}): {rest}\n", fio.name, fio.group));
-                }
-                1 => text.push_str("...\n"),
-                _ => {}
-            }
+        for line in banner_lines(&record.spec, &record.plan) {
+            text.push_str(&line);
+            text.push('\n');
         }
         text.push_str(&format!("{FIO_VERSION}\n"));
         text
     }
 
-    fn write(&mut self, text: &str) -> Result<(), Failure> {
+    /// How they are written.
+    pub(super) fn options(&self) -> &FioOutput {
+        &self.options
+    }
+
+    /// Adds text to the results.
+    pub(super) fn write(&mut self, text: &str) -> Result<(), Failure> {
         let Some(path) = &self.path else { return output::print_all(text) };
         let failed = |e: std::io::Error| Failure::failed(format!("`{}` could not be written", path.display()), &e);
         let file = match &mut self.file {
@@ -115,4 +112,22 @@ impl Results {
         };
         file.write_all(text.as_bytes()).map_err(failed)
     }
+}
+
+/// A line for each job, as fio writes it before they start: dots for its clones.
+pub(super) fn banner_lines(specs: &[JobSpec], plan: &Plan) -> Vec<String> {
+    let line = |(index, spec): (usize, &JobSpec)| {
+        let fio = spec.fio.as_ref()?;
+        match fio.clone {
+            // The banner knows the plan, where each clone has a name of its own.
+            0 => {
+                let banner = banner(plan, index).unwrap_or_default();
+                let rest = banner.split_once("): ").map_or("", |(_, rest)| rest);
+                Some(format!("{}: (g={}): {rest}", fio.name, fio.group))
+            }
+            1 => Some("...".to_owned()),
+            _ => None,
+        }
+    };
+    specs.iter().enumerate().filter_map(line).collect()
 }

@@ -83,8 +83,14 @@ pub(super) fn files(said: &Said, clone: u64, spec: &mut JobSpec, run: &mut Run, 
         return false;
     }
     let format = said.word("filename_format").map_or("$jobname.$jobnum.$filenum", |word| word.text());
-    let paths: Vec<String> =
-        (0..nrfiles).map(|number| format_name(format, &said.section.name, clone, number)).collect();
+    let client = run.settings.client.as_deref();
+    // Clients of one server may share a directory.
+    let is_unique = client.is_some() && said.word("directory").is_some_and(|word| !word.text().is_empty());
+    let is_unique = is_unique && said.word("unique_filename").is_none_or(|word| word.text() != "0");
+    let before = client.filter(|_| is_unique).map_or(String::new(), |client| format!("{client}."));
+    let client = client.unwrap_or("localhost");
+    let name = |number| before.clone() + &format_name(format, &said.section.name, clone, number, client);
+    let paths: Vec<String> = (0..nrfiles).map(name).collect();
     match ValueKind::Paths.read(&write_paths(&paths)) {
         Ok(_) => spec.set("filename", write_paths(&paths), preset()),
         Err(reason) => {
@@ -96,7 +102,7 @@ pub(super) fn files(said: &Said, clone: u64, spec: &mut JobSpec, run: &mut Run, 
 }
 
 /// A name of a generated file.
-fn format_name(format: &str, job: &str, clone: u64, number: u64) -> String {
+fn format_name(format: &str, job: &str, clone: u64, number: u64, client: &str) -> String {
     let mut out = String::new();
     let mut rest = format;
     while let Some(at) = rest.find('$') {
@@ -106,7 +112,7 @@ fn format_name(format: &str, job: &str, clone: u64, number: u64) -> String {
             ("jobname", job.to_owned()),
             ("jobnum", clone.to_string()),
             ("filenum", number.to_string()),
-            ("clientuid", "localhost".to_owned()),
+            ("clientuid", client.to_owned()),
         ];
         let is_here = |word: &str| rest.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
         match words.into_iter().find(|(word, _)| is_here(word)) {

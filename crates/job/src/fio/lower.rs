@@ -33,7 +33,7 @@ pub(super) fn preset() -> Origin {
 
 /// What is carried from job to job.
 pub(super) struct Run<'a> {
-    settings: &'a Settings,
+    pub(super) settings: &'a Settings,
     jobs: Vec<JobSpec>,
     names: BTreeMap<String, u64>,
     group: u32,

@@ -28,12 +28,14 @@ mod lower;
 pub mod options;
 mod page;
 mod problem;
+mod remote;
 mod targets;
 mod value;
 
 pub use help::{command_help, engine_help, program_help, show_command};
 pub use page::render_table;
 pub use problem::{FioError, FioProblem, Place};
+pub use remote::{Client, Serve};
 pub use targets::meet_targets;
 
 use command_line::{Asked, Item};
@@ -66,6 +68,10 @@ pub trait Surroundings {
     fn memory_bytes(&self) -> u64;
     /// `$ncpus`.
     fn processors(&self) -> u64;
+    /// Whom a server reads this for (`unique_filename`, `$clientuid`); `None`: it is no server.
+    fn client(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What a command line asks for.
@@ -98,6 +104,10 @@ pub enum Action {
     CommandHelp(Option<String>),
     /// Print the engines, or the options of one.
     EngineHelp(Option<String>),
+    /// Run the jobs of whoever connects.
+    Serve(Serve),
+    /// Let servers run jobs.
+    Clients(Vec<Client>),
 }
 
 /// A format of results.
@@ -152,6 +162,8 @@ pub struct Settings {
     pub debug: Vec<String>,
     /// The only sections that are run; empty: all.
     pub sections: Vec<String>,
+    /// Whom a server reads this for.
+    pub client: Option<String>,
 }
 
 /// The parts of the program that `--debug` names in fio.
@@ -232,9 +244,10 @@ pub(in crate::fio) struct Section {
 /// Everything that is wrong with it, with places.
 pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioRequest, FioError> {
     let mut problems = Problems::default();
-    let items = command_line::read(arguments, &mut problems);
-    let mut settings = Settings::default();
+    let mut items = command_line::read(arguments, &mut problems);
+    let mut settings = Settings { client: around.client(), ..Settings::default() };
     let mut action = Action::Run;
+    let remote = remote::take(&mut items, &mut problems);
     let mut remarks = Vec::new();
     let mut globals = Rc::new(Vec::new());
     let mut sections: Vec<Section> = Vec::new();
@@ -272,6 +285,11 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
         }
     }
     sections.extend(current.take());
+    if let Some(remote) = remote {
+        action = remote.action(action, &files, &mut problems);
+        problems.into_result()?;
+        return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: remarks });
+    }
     let is_question = !matches!(action, Action::Run | Action::ParseOnly | Action::ShowCommand);
     if is_question && problems.is_empty() {
         return Ok(FioRequest { action, jobs: Vec::new(), settings, notes: Vec::new() });
@@ -305,7 +323,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
 pub fn read_job_file(path: &str, text: &str, around: &dyn Surroundings) -> Result<FioRequest, FioError> {
     let mut problems = Problems::default();
     let mut sections = Vec::new();
-    let settings = Settings::default();
+    let settings = Settings { client: around.client(), ..Settings::default() };
     let mut globals = Rc::new(Vec::new());
     read_sections(path, text, around, &mut globals, &settings, &mut sections, &mut problems);
     if sections.is_empty() && problems.is_empty() {

@@ -360,7 +360,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("trim_verify_zero", &[], Kind::Bool, "1", "", Tier::Two, Fate::NoEffect("trimmed blocks are not read back")),
     option("uid", &[], Kind::Number, "", "", Tier::Two, Fate::Refused { reason: "the program does not change its user", instead: "`sudo -u USER` before the command" }),
     option("unified_rw_reporting", &[], Kind::Text, "none", "none mixed both 0 1 2", Tier::One, Fate::Output("how results are printed")),
-    option("unique_filename", &[], Kind::Bool, "1", "", Tier::Three, Fate::NoEffect("there is no server whose clients could share a directory")),
+    option("unique_filename", &[], Kind::Bool, "1", "", Tier::Three, Fate::Reader("at a server, files that are named for a job in a `directory` have the client's address before their names; 0: not")),
     option("unit_base", &[], Kind::Text, "", "0 8 1", Tier::One, Fate::Output("whether text for people has bytes or bits")),
     option("unlink", &[], Kind::Bool, "0", "", Tier::One, Fate::Row),
     option("unlink_each_loop", &[], Kind::Bool, "0", "", Tier::OneC, Fate::Only { values: &["0"], reason: "files are removed at the end", instead: "`unlink=1`" }),

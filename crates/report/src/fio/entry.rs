@@ -26,6 +26,8 @@ pub(super) struct Document<'a> {
     pub(super) ended_unix_ms: u64,
     /// How long the whole run took, in seconds, at least 1.
     pub(super) elapsed_s: u64,
+    /// The server that it ran on, by the name and the port that its client used.
+    pub(super) server: Option<(&'a str, u16)>,
 }
 
 /// A job, a worker of one, or a group of jobs.
@@ -63,6 +65,8 @@ pub(super) struct Entry<'a> {
     depth_found: Option<u32>,
     /// How steady it became, if that was to end it.
     pub(super) criterion: Option<&'a CriterionRecord>,
+    /// Jobs of several runs or groups together: no options, plan and evidence are those of all.
+    pub(super) is_sum: bool,
 }
 
 /// fio's limits of the distribution of latencies: 10 in nanoseconds, 10 in microseconds, 12 in
@@ -218,7 +222,24 @@ impl<'a> Document<'a> {
             disks: disks(record),
             ended_unix_ms: started_ms.saturating_add(ended_ns / 1_000_000),
             elapsed_s: ended_ns.div_ceil(1_000_000_000).max(1),
+            server: None,
         }
+    }
+
+    /// All jobs of several runs as one; `None` if there are not several.
+    pub(super) fn sum_of(documents: &[&Document<'a>]) -> Option<Entry<'a>> {
+        let units: Vec<Unit<'a>> = documents.iter().flat_map(|document| units_of(document.record)).collect();
+        if documents.iter().map(|document| document.entries.len()).sum::<usize>() < 2 {
+            return None;
+        }
+        let first = &documents.iter().find(|document| !document.entries.is_empty())?.entries[0];
+        let is_interim = documents.iter().any(|document| document.options.is_interim);
+        let mut sum = entry(&units, 0, is_interim);
+        (sum.name, sum.group, sum.began_unix_ms, sum.is_sum) = ("All clients", 0, first.began_unix_ms, true);
+        for (_, figures) in sum.directions_mut() {
+            figures.group_bytes_per_s = figures.bytes_per_s();
+        }
+        Some(sum)
     }
 
     /// The job's own options as they were typed, or what its specification says.
@@ -376,6 +397,7 @@ fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a>
         phase: first.phase,
         depth_found: None,
         criterion: None,
+        is_sum: false,
     };
     let mut queue = QueueCounts::default();
     for unit in units {

@@ -1,6 +1,7 @@
 //! fio's JSON, and JSON with histograms.
 
 use super::buckets::{deviation_ns, middles, percentiles};
+use super::clients::Clients;
 use super::entry::{Document, Entry, Figures, LATENCY_LIMITS};
 use super::tree::{Object, Tree};
 use trueio_model::{CheckOutcome, Histogram, Outcome};
@@ -23,6 +24,61 @@ pub(super) fn json_line(document: &Document<'_>) -> String {
     let mut root = root(document, false);
     root.first("type", if document.options.is_interim { "interim" } else { "result" });
     root.line()
+}
+
+/// What clients have of several servers: as fio lays it out, without `jobs`, and each entry with its server.
+pub(super) fn clients(all: &Clients<'_, '_>, has_bins: bool) -> Object {
+    let mut root = Object::new();
+    let documents = || all.servers.iter().filter_map(|server| server.document.as_ref());
+    let ended_unix_ms = documents().map(|document| document.ended_unix_ms).max().unwrap_or(0);
+    root.text("fio version", &all.options.version);
+    root.int("timestamp", ended_unix_ms / 1000);
+    root.text("time", ctime(ended_unix_ms / 1000));
+    let with_server = |mut object: Object, document: &Document<'_>| {
+        if let Some((hostname, port)) = document.server {
+            object.text("hostname", hostname).int("port", port);
+        }
+        object
+    };
+    let globals = |document: &Document<'_>| options(&document.global_options());
+    match all.servers {
+        [server] => {
+            root.object("global options", server.document.as_ref().map(globals).unwrap_or_default());
+        }
+        _ => {
+            let each = documents().map(|document| Tree::Object(with_server(globals(document), document)));
+            root.list("global options", each.collect());
+        }
+    }
+    let mut stats: Vec<Tree> = Vec::new();
+    for document in documents() {
+        stats.extend(document.entries.iter().map(|entry| Tree::Object(job(document, entry, has_bins))));
+    }
+    if let (Some(sum), Some(last)) = (all.sum, documents().next_back()) {
+        stats.push(Tree::Object(job(last, sum, has_bins)));
+    }
+    root.list("client_stats", stats);
+    let mut disks = Vec::new();
+    for document in documents().filter(|document| document.shows_disks()) {
+        for of in &document.disks {
+            if let Tree::Object(object) = disk(of) {
+                disks.push(Tree::Object(with_server(object, document)));
+            }
+        }
+    }
+    root.list("disk_util", disks);
+    let each = all.servers.iter().map(|server| {
+        let mut object = server.document.as_ref().map(evidence).unwrap_or_default();
+        if let Some(reason) = server.problem {
+            object.text("problem", reason);
+        }
+        object.text("hostname", server.hostname).int("port", server.port);
+        Tree::Object(object)
+    });
+    let mut own = Object::new();
+    own.list("clients", each.collect());
+    root.object("trueio", own);
+    root
 }
 
 fn root(document: &Document<'_>, has_bins: bool) -> Object {
@@ -63,9 +119,14 @@ fn job(document: &Document<'_>, entry: &Entry<'_>, has_bins: bool) -> Object {
     object.int("groupid", entry.group);
     object.int("job_start", entry.began_unix_ms);
     object.int("error", entry.error);
-    object.int("eta", eta_s(document, entry));
-    object.int("elapsed", document.elapsed_s);
-    object.object("job options", options(&document.options_of(entry.last)));
+    // fio's clients do not know these two.
+    if document.server.is_none() {
+        object.int("eta", eta_s(document, entry));
+        object.int("elapsed", document.elapsed_s);
+    }
+    if !entry.is_sum {
+        object.object("job options", options(&document.options_of(entry.last)));
+    }
     let wanted = Wanted { percents: &entry.plan.output.percentiles, has_bins };
     for (name, figures) in entry.reported() {
         object.object(name, direction(entry, figures, wanted));
@@ -95,6 +156,17 @@ fn job(document: &Document<'_>, entry: &Entry<'_>, has_bins: bool) -> Object {
         object.int("total_err", entry.failure_count);
         object.int("first_error", entry.first_error);
     }
+    if !entry.is_sum {
+        alone(&mut object, document, entry);
+    }
+    if let Some((hostname, port)) = document.server {
+        object.text("hostname", hostname).int("port", port);
+    }
+    object
+}
+
+/// What only a job by itself has: what was asked of its latency and its steadiness, and its description.
+fn alone(object: &mut Object, document: &Document<'_>, entry: &Entry<'_>) {
     let target = entry.latency_target();
     object.int("latency_depth", target.depth);
     object.int("latency_target", target.target_ns);
@@ -108,7 +180,6 @@ fn job(document: &Document<'_>, entry: &Entry<'_>, has_bins: bool) -> Object {
     if let Some(steady) = super::steady::object(entry) {
         object.object("steadystate", steady);
     }
-    object
 }
 
 fn labelled(labels: &[&str], shares: &[f64]) -> Object {

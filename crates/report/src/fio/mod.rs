@@ -19,6 +19,7 @@
 //! Source: outputs of fio 3.33 and 3.42. No text or code of fio is here.
 
 mod buckets;
+mod clients;
 mod entry;
 mod json;
 mod lines;
@@ -28,6 +29,7 @@ mod terse;
 mod tree;
 
 pub use buckets::bucket_middle;
+pub use clients::{ServerResult, render_clients};
 
 use entry::Document;
 use trueio_model::{Plan, RunRecord};

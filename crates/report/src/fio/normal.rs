@@ -59,7 +59,8 @@ pub(super) fn normal(document: &Document<'_>) -> String {
     text
 }
 
-fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
+/// The block of one job, or of all together.
+pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
     let _ = writeln!(
         text,
         "\n{}: (groupid={}, jobs={}): err={:2}: pid=0: {}",
@@ -69,7 +70,7 @@ fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
         entry.error,
         ctime(document.ended_unix_ms / 1000)
     );
-    if let Some(description) = document.description(entry.first) {
+    if let Some(description) = document.description(entry.first).filter(|_| !entry.is_sum) {
         let _ = writeln!(text, "  Description  : [{}]", clean(description));
     }
     for (name, figures) in entry.reported() {
@@ -115,6 +116,9 @@ fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
     if entry.plan.continue_on_error && entry.failure_count > 0 {
         let _ = writeln!(text, "     errors    : total={}, first_error={}", entry.failure_count, entry.first_error);
     }
+    if entry.is_sum {
+        return;
+    }
     let Target { target_ns, window_us, percent, depth } = entry.latency_target();
     let _ = writeln!(
         text,
@@ -152,6 +156,9 @@ fn evidence(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
     let _ = write!(text, "     trueio    : {} {}", phase.verdict, phase.level);
     if entry.plan.pace.is_some() {
         text.push_str(", lat counts from the intended start");
+    }
+    if let Some((hostname, _)) = document.server {
+        let _ = write!(text, ", at {}", clean(hostname));
     }
     text.push('\n');
     for check in &phase.checks {

@@ -15,9 +15,14 @@ const PERCENTILES: usize = 20;
 
 /// A line for each entry.
 pub(super) fn terse(document: &Document<'_>) -> String {
+    lines(document, &document.entries.iter().collect::<Vec<_>>())
+}
+
+/// A line for each of these.
+pub(super) fn lines(document: &Document<'_>, entries: &[&Entry<'_>]) -> String {
     let version = document.options.terse_version.clamp(2, 5);
     let mut text = String::new();
-    for entry in &document.entries {
+    for entry in entries {
         let mut line = Line(Vec::new());
         line.push(version);
         if version > 2 {
@@ -37,7 +42,7 @@ pub(super) fn terse(document: &Document<'_>) -> String {
             direction(&mut line, entry, figures, version);
         }
         usage(&mut line, entry);
-        for disk in document.disks.iter().filter(|_| document.shows_disks()) {
+        for disk in document.disks.iter().filter(|_| document.shows_disks() && !entry.is_sum) {
             let counters = &disk.counters;
             line.push(plain(&disk.name));
             line.push(counters.read_count).push(counters.write_count);
@@ -48,7 +53,7 @@ pub(super) fn terse(document: &Document<'_>) -> String {
         if entry.plan.continue_on_error {
             line.push(entry.failure_count).push(entry.first_error);
         }
-        if let Some(description) = document.description(entry.first) {
+        if let Some(description) = document.description(entry.first).filter(|_| !entry.is_sum) {
             line.push(plain(description));
         }
         text.push_str(&line.0.join(";"));

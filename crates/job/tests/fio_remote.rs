@@ -1,0 +1,136 @@
+//! Command lines of clients and servers: which job files are whose, and what neither takes.
+
+use trueio_job::fio::{Action, Client, FioRequest, Serve, Surroundings, read, read_job_file};
+
+/// Whom a server reads for; there are no files.
+struct World(Option<&'static str>);
+
+impl Surroundings for World {
+    fn read_file(&self, path: &str) -> Result<String, String> {
+        panic!("`{path}` is read by whoever sends it")
+    }
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+    fn page_bytes(&self) -> u64 {
+        4096
+    }
+    fn memory_bytes(&self) -> u64 {
+        8 << 30
+    }
+    fn processors(&self) -> u64 {
+        4
+    }
+    fn client(&self) -> Option<String> {
+        self.0.map(str::to_owned)
+    }
+}
+
+fn line(text: &str) -> FioRequest {
+    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    read(&words, &World(None)).unwrap_or_else(|error| panic!("{text}\n{}", error.render()))
+}
+
+fn wrong(text: &str) -> String {
+    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    match read(&words, &World(None)) {
+        Err(error) => error.render(),
+        Ok(request) => panic!("{text} was accepted: {request:?}"),
+    }
+}
+
+fn client(host: &str, files: &[&str], files_there: &[&str]) -> Client {
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    Client { host: host.to_owned(), files: owned(files), files_there: owned(files_there) }
+}
+
+/// Goal: as measured with fio 3.33: files directly behind a client are its own, all others are everybody's and come
+/// after its own.
+#[test]
+fn a_job_file_is_of_the_client_it_stands_behind_or_of_all() {
+    let clients = |text: &str| match line(text).action {
+        Action::Clients(clients) => clients,
+        other => panic!("{text}: {other:?}"),
+    };
+    assert_eq!(clients("--client=a x y"), [client("a", &["x", "y"], &[])]);
+    assert_eq!(clients("--client a x --client b y"), [client("a", &["x"], &[]), client("b", &["y"], &[])]);
+    assert_eq!(clients("x --client=a --client=b"), [client("a", &["x"], &[]), client("b", &["x"], &[])]);
+    let all = [client("a", &["x"], &[]), client("b", &["x"], &[])];
+    assert_eq!(clients("--client=a --client=b --output-format=json x"), all);
+    assert_eq!(clients("--client=a y --minimal x"), [client("a", &["y", "x"], &[])]);
+    assert_eq!(clients("--client=a --remote-config=r"), [client("a", &[], &["r"])]);
+    let both = [client("a", &["x"], &["r"]), client("b", &["y"], &[])];
+    assert_eq!(clients("--client=a x --remote-config r --client=b y"), both);
+}
+
+#[test]
+fn a_client_without_a_job_file_is_named_and_not_left_out() {
+    let text = wrong("--client=a --client=b x");
+    assert!(text.contains("there is no job file for the server `a`") && text.contains("for all"), "{text}");
+    assert!(!text.contains("server `b`"), "{text}");
+}
+
+#[test]
+fn a_server_takes_what_permits_and_no_jobs() {
+    let serve = |text: &str| match line(text).action {
+        Action::Serve(serve) => serve,
+        other => panic!("{text}: {other:?}"),
+    };
+    assert_eq!(serve("--server"), Serve::default());
+    let full = Serve {
+        address: Some("sock:/s".to_owned()),
+        pid_file: Some("p".to_owned()),
+        writable: vec!["/a".to_owned(), "b".to_owned()],
+        permits: vec!["--overwrite_signature=ext4".to_owned()],
+    };
+    assert_eq!(
+        serve("--server=sock:/s --allow-write=/a --daemonize=p --overwrite_signature=ext4 --allow-write b"),
+        full
+    );
+    let request = line("--server --readonly --allow-exec");
+    assert!(request.settings.is_readonly && request.settings.allows_exec);
+    for (text, word) in [
+        ("--server --name=x --rw=read", "a server's jobs come from its clients"),
+        ("--server x", "on the other side: `--client=HOST x`"),
+        ("--server --client=a x", "a server is no client"),
+        ("--server --showcmd", "without clients and servers"),
+        ("--client=a --name=x --size=1m", "stand in job files"),
+        ("--client=a --overwrite_signature=ext4 x", "stand in job files"),
+        ("--client=a --daemonize=p x", "this is a client"),
+        ("--client=a --allow-write=/ x", "this is a client"),
+        ("--allow-write=/ --name=x", "is of servers"),
+        ("--server --overwrite_existing=x", "a server's jobs come from its clients"),
+        ("--daemonize=p --name=x", "is of servers"),
+        ("--remote-config=r --client=a x", "there is none"),
+        ("--remote-config=r --name=x", "is of clients"),
+        ("--client", "needs a value"),
+    ] {
+        let error = wrong(text);
+        assert!(error.contains(word), "{text}: {error}");
+    }
+    assert!(matches!(line("--version --server").action, Action::Version));
+}
+
+/// Goal: two clients of one server do not use each other's files.
+/// Method: names as fio 3.33 made them for a client at 127.0.0.1.
+#[test]
+fn files_in_a_directory_have_the_clients_address_before_their_names() {
+    let names = |around: &World, options: &str| {
+        let request = read_job_file("j", &format!("[u]\nrw=write\nsize=64k\n{options}\n"), around);
+        let request = request.unwrap_or_else(|error| panic!("{options}\n{}", error.render()));
+        request.jobs[0].options["filename"].text.clone()
+    };
+    let remote = World(Some("127.0.0.1"));
+    for (around, options, expected) in [
+        (&remote, "directory=dd", "127.0.0.1.u.0.0"),
+        (&remote, "directory=dd\nunique_filename=1", "127.0.0.1.u.0.0"),
+        (&remote, "directory=dd\nunique_filename=0", "u.0.0"),
+        (&remote, "", "u.0.0"),
+        (&remote, "directory=dd\nfilename=x", "x"),
+        (&remote, "filename_format=$clientuid-$jobname", "127.0.0.1-u"),
+        (&World(None), "directory=dd", "u.0.0"),
+        (&World(None), "filename_format=$clientuid-$jobname", "localhost-u"),
+    ] {
+        assert_eq!(names(around, options), expected, "{options}");
+    }
+}
