@@ -413,6 +413,19 @@ fn a_depth_on_an_engine_that_blocks_becomes_one_and_says_so() {
 }
 
 #[test]
+fn as_many_completions_are_taken_as_are_waited_for_unless_it_polls_or_says_more() {
+    let of = |asked: &str| {
+        let job = line(&format!("--name=a --size=1m --iodepth=8 --ioengine=libaio {asked}")).jobs.remove(0);
+        text(&job, "iodepth_batch_complete_max").to_owned()
+    };
+    assert_eq!(of(""), "1");
+    assert_eq!(of("--iodepth_batch_complete=4"), "4");
+    assert_eq!(of("--iodepth_batch_complete_max=6"), "6");
+    assert_eq!(of("--iodepth_batch_complete_min=0"), "", "all that are there");
+    assert_eq!(of("--iodepth=1"), "");
+}
+
+#[test]
 fn rates_of_reads_and_writes_become_one_rate_and_a_mix() {
     let of = |asked: &str| {
         let job = line(&format!("--name=a --size=1m {asked}")).jobs.remove(0);

@@ -303,10 +303,12 @@ fn what_is_switched_off_is_counted_as_none_and_unified_figures_are_those_of_all(
     assert_eq!(job["read"]["bw_samples"], 0);
     assert_eq!(job["mixed"]["total_ios"], 10_000);
     assert_eq!(job["mixed"]["lat_ns"]["N"], 10_000);
+    let keys: Vec<&String> = job.as_object().unwrap().keys().skip_while(|key| *key != "read").take(5).collect();
+    assert_eq!(keys, ["read", "write", "trim", "sync", "mixed"], "the order of fio's");
     record.plan.jobs[0].output.unified = Unified::Mixed;
     let value = read(&render(&record, &options(&[Format::JsonPlus])));
     let job = value["jobs"][0].as_object().unwrap();
-    assert!(job.contains_key("mixed") && !job.contains_key("read"));
+    assert!(job.contains_key("mixed") && !job.contains_key("read") && !job.contains_key("sync"));
 }
 
 #[test]

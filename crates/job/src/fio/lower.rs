@@ -535,6 +535,12 @@ fn engine_and_queue(said: &mut Said, run: &mut Run, problems: &mut Problems) {
     if let Some((low, origin)) = low {
         said.spec.set("iodepth_low", low.to_string(), origin);
     }
+    // fio takes no more completions in one go than it waits for, so that the queue is refilled one by one and stays
+    // full. All that are there are taken only if it polls.
+    let least = complete.as_ref().map_or(1, |(least, _)| *least);
+    if holds_a_queue && depth > 1 && least > 0 && !said.spec.options.contains_key("iodepth_batch_complete_max") {
+        said.spec.set("iodepth_batch_complete_max", least.min(depth).to_string(), preset());
+    }
     if let Some((least, origin)) = complete.filter(|_| holds_a_queue) {
         said.spec.set("iodepth_batch_complete_min", least.clamp(1, depth).to_string(), origin);
     }

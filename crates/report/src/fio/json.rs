@@ -128,14 +128,21 @@ fn job(document: &Document<'_>, entry: &Entry<'_>, has_bins: bool) -> Object {
         object.object("job options", options(&document.options_of(entry.last)));
     }
     let wanted = Wanted { percents: &entry.plan.output.percentiles, has_bins };
-    for (name, figures) in entry.reported() {
+    // As in fio: sync calls stand between the directions and what is added up of them, and nowhere if that is all.
+    let reported = entry.reported();
+    for (name, figures) in reported.iter().filter(|(name, _)| *name != "mixed") {
         object.object(name, direction(entry, figures, wanted));
     }
-    let mut sync = Object::new();
-    sync.int("total_ios", entry.sync.io_count);
-    let [_, clat, lat] = entry.percentiles();
-    sync.object("lat_ns", latency(&entry.sync.lat, clat || lat, wanted));
-    object.object("sync", sync);
+    if reported.iter().any(|(name, _)| *name != "mixed") {
+        let mut sync = Object::new();
+        sync.int("total_ios", entry.sync.io_count);
+        let [_, clat, lat] = entry.percentiles();
+        sync.object("lat_ns", latency(&entry.sync.lat, clat || lat, wanted));
+        object.object("sync", sync);
+    }
+    for (name, figures) in reported.iter().filter(|(name, _)| *name == "mixed") {
+        object.object(name, direction(entry, figures, wanted));
+    }
     let threads = &entry.threads;
     object.int("job_runtime", threads.elapsed_ns / 1_000_000);
     let percent = |ns: u64| if threads.elapsed_ns > 0 { ns as f64 * 100.0 / threads.elapsed_ns as f64 } else { 0.0 };
