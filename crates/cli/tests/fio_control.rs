@@ -207,23 +207,66 @@ fn the_ios_of_a_flow_stand_in_the_proportion_of_their_weights() {
 }
 
 /// Goal: a job waits for all clones of one that stands before it, while others run on.
-/// Method: the last job ends all others after a second of its own: had it not waited, the one beside it would have had
-/// one second, not two.
+/// Method: the two that follow each other take a second each, and the one beside them is not held up.
 #[test]
 fn a_job_that_waits_for_another_lets_those_beside_it_go_on_as_in_fio() {
     let sandbox = Sandbox::new();
-    let line = "--ioengine=null --size=1g --bs=4k --rw=randread --norandommap --time_based --name=a --numjobs=2 --runtime=1 \
-                --name=b --runtime=60 --name=c --wait_for=a --runtime=1 --exitall";
-    let document = json(&sandbox, line);
-    let runtime = |job: usize| number(&document["jobs"][job]["read"]["runtime"]);
-    for (job, least) in [(0, 950), (1, 950), (2, 1_900), (3, 950)] {
-        assert!(runtime(job) >= least, "job {job} ran for {} ms", runtime(job));
+    let line = "--ioengine=null --size=1g --bs=4k --rw=randread --norandommap --time_based --runtime=1 --name=a --numjobs=2 \
+                --name=b --name=c --wait_for=a";
+    let check = |document: &Value, what: &str| {
+        for job in 0..4 {
+            let runtime = number(&document["jobs"][job]["read"]["runtime"]);
+            assert!(runtime >= 950, "{what}: job {job} ran for {runtime} ms");
+        }
+        assert!(number(&document["jobs"][3]["elapsed"]) >= 2, "{what}: one second after the other");
+    };
+    check(&json(&sandbox, line), "ours");
+    if let Some(theirs) = real(&sandbox, line) {
+        check(&theirs, "fio");
     }
-    assert!(runtime(2) < 50_000, "{}", runtime(2));
-    // One second after the other, beside a job of one second.
-    let line = line.replace(" --exitall", "").replace("runtime=60", "runtime=1");
-    assert!(number(&json(&sandbox, &line)["jobs"][3]["elapsed"]) >= 2);
-    if let Some(theirs) = real(&sandbox, &line) {
-        assert!(number(&theirs["jobs"][3]["elapsed"]) >= 2);
+}
+
+/// Goal: `exitall` of one job holds for all of them: whichever ends first ends those beside it.
+#[test]
+fn exitall_of_one_job_is_that_of_all_as_in_fio() {
+    let sandbox = Sandbox::new();
+    let line = "--ioengine=null --size=1g --bs=4k --rw=randread --norandommap --time_based --name=a --runtime=1 --name=b \
+                --runtime=50 --exitall --exit_what=stonewall";
+    let check = |document: &Value| {
+        let runtime = number(&document["jobs"][1]["read"]["runtime"]);
+        assert!(runtime < 40_000, "{runtime} ms");
+    };
+    check(&json(&sandbox, line));
+    real(&sandbox, line).iter().for_each(check);
+}
+
+/// Goal: a job that fails ends those beside it, if it was told to.
+#[test]
+fn a_job_that_fails_ends_those_beside_it_if_it_is_to() {
+    let sandbox = Sandbox::new();
+    let began = std::time::Instant::now();
+    let line = "fio --ioengine=null --size=1g --rw=randread --norandommap --time_based --runtime=50 --name=a --name=b \
+                --rate_iops_min=1000000000000 --exitall_on_error";
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let ran = sandbox.run(&words);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.err.contains("`rate_iops_min`"), "{}", ran.err);
+    assert!(began.elapsed().as_secs() < 45, "nobody waited for the other's end");
+}
+
+/// Goal: reads and writes of one job come at rates of their own.
+/// Method: a count of I/Os ends the job, so that no clock has a part in it.
+#[test]
+fn reads_and_writes_come_at_their_own_rates_as_in_fio() {
+    let sandbox = Sandbox::new();
+    let line =
+        "--name=a --ioengine=null --size=1g --bs=4k --rw=randrw --norandommap --rate_iops=300,100 --number_ios=400";
+    let check = |document: &Value, slack: u64, what: &str| {
+        let count = |op: &str| number(&document["jobs"][0][op]["total_ios"]);
+        assert!(count("read").abs_diff(300) <= slack && count("write").abs_diff(100) <= slack, "{what}: {document}");
+    };
+    check(&json(&sandbox, line), 1, "ours");
+    if let Some(theirs) = real(&sandbox, line) {
+        check(&theirs, 30, "fio");
     }
 }

@@ -142,6 +142,9 @@ pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
         Err(error) => {
             // Nobody waits for a worker that could not be made.
             context.start.reached();
+            if context.plan.scheduling.ends_others_on_error {
+                context.stop.store(true, Relaxed);
+            }
             context.finished();
             WorkerReport::failed(error)
         }
@@ -927,7 +930,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let due = match (self.pending_due, &mut self.calendar) {
             (Some(due), _) => due,
             (None, Some(calendar)) => {
-                let due = self.started + self.clock.to_ticks(calendar.next(request.length));
+                let due = self.started + self.clock.to_ticks(calendar.next(request.op, request.length));
                 self.pending_due = Some(due);
                 due
             }
@@ -1275,7 +1278,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         if let Some(log) = &mut self.log {
             log.flush();
         }
-        if self.context.plan.scheduling.ends_others {
+        let has_failed = self.fatal.is_some() || !self.failures.is_empty();
+        let scheduling = &self.context.plan.scheduling;
+        if scheduling.ends_others || scheduling.ends_others_on_error && has_failed {
             // The phase has a flag of its own where a job ends others.
             self.context.stop.store(true, Relaxed);
         }
@@ -1286,7 +1291,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 let until = last.min(self.deadline);
                 let taken = u64::from(self.pending_due.is_some_and(|due| due < until));
                 let until_ns = self.clock.to_ns(until.saturating_sub(self.started));
-                taken + calendar.backlog(until_ns, self.generator.mean_size_bytes())
+                taken + calendar.backlog(until_ns, |op| self.generator.mean_size_bytes(op))
             }
             _ => 0,
         };

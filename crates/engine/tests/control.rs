@@ -8,7 +8,10 @@ use std::sync::{Arc, Mutex};
 use trueio_engine::{
     Flow, Gate, Progress, SpanFigures, SpanJudge, Start, WorkerContext, WorkerReport, choose_clock, run_worker,
 };
-use trueio_model::{Criterion, CriterionPlan, CriterionVariable, DepthSearch, FlowPlan, LatencyTarget, OpKind};
+use trueio_model::{
+    Arrivals, BlockSizes, Criterion, CriterionPlan, CriterionVariable, DepthSearch, Distribution, FlowPlan, Guard,
+    LatencyTarget, OpKind, Order, Pace,
+};
 
 fn target(mut job: Job, target_ns: u64, percent: f64, keeps_running: bool) -> Job {
     job.plan.control.latency_target = Some(LatencyTarget { target_ns, window_ns: 100 * MS, percent, keeps_running });
@@ -213,4 +216,66 @@ fn a_job_that_waits_begins_when_the_other_has_ended() {
     let reports = side_by_side(&jobs, true);
     assert_eq!(reports.iter().map(|report| op(report, OpKind::Read).io_count).collect::<Vec<_>>(), [200_000, 10]);
     assert!(reports.iter().all(|report| !report.was_stopped && report.fatal.is_none()), "{reports:?}");
+}
+
+/// Goal: reads and writes keep rates of their own, by I/Os and by bytes, and neither is late because of the other.
+/// Method: a disk that could do far more; what is due in two seconds is what is done in them.
+#[test]
+fn reads_and_writes_keep_rates_of_their_own() {
+    let paced = |ios_per_s, bytes_per_s, of_writes| Pace {
+        ios_per_s,
+        bytes_per_s,
+        of_writes: Some(of_writes),
+        arrivals: Arrivals::Linear,
+    };
+    for (pace, reads, writes) in [
+        (paced(Some(300.0), None, 100.0), 600, 200),
+        (paced(Some(7.0), None, 1_000.0), 14, 2_000),
+        (paced(None, Some(4096.0 * 50.0), 16_384.0 * 200.0), 100, 400),
+    ] {
+        let mut job = Job::simulated(MS / 10, 4).depth(4).mixed(50).time(2 * S).region(64 << 20);
+        job.plan.pattern.write_sizes = BlockSizes::Fixed(16 << 10);
+        job.plan.pattern.order = Order::Random { distribution: Distribution::Uniform, each_block_once: false };
+        job.plan.pace = Some(pace);
+        let report = job.run();
+        assert_clean(&report, "rates");
+        let count = |kind| op(&report, kind).io_count;
+        // One more where the last falls due a rounding error before the end.
+        let (read_count, write_count) = (count(OpKind::Read), count(OpKind::Write));
+        assert!((reads..=reads + 1).contains(&read_count), "{pace:?}: {read_count}");
+        assert!((writes..=writes + 1).contains(&write_count), "{pace:?}: {write_count}");
+        assert_eq!(report.backlog_count, 0, "{pace:?}");
+        for kind in [OpKind::Read, OpKind::Write] {
+            let waited = op(&report, kind).latency.from_intended.max_ns().expect("it has some");
+            // At the same moment two may be due, never more.
+            assert!(waited <= MS / 5, "{pace:?}: {waited}");
+        }
+    }
+}
+
+/// Goal: what was due during a stall is made up for in each direction, and told.
+#[test]
+fn a_stall_is_charged_to_reads_and_writes_alike_and_both_catch_up() {
+    let mut job = Job::simulated(MS / 10, 4).depth(4).mixed(50).time(2 * S);
+    job.plan.pace =
+        Some(Pace { ios_per_s: Some(300.0), bytes_per_s: None, of_writes: Some(100.0), arrivals: Arrivals::Poisson });
+    let steady = job.run();
+    job.device().stalls = vec![(S / 2, S / 2)];
+    let stalled = job.run();
+    for kind in [OpKind::Read, OpKind::Write] {
+        assert_eq!(op(&stalled, kind).io_count, op(&steady, kind).io_count, "{kind}");
+        assert!(op(&stalled, kind).latency.from_intended.max_ns() > Some(S / 4), "{kind}");
+    }
+    let (reads, writes) = (op(&steady, OpKind::Read).io_count, op(&steady, OpKind::Write).io_count);
+    assert!((500..700).contains(&reads) && (140..260).contains(&writes), "{reads} {writes}");
+}
+
+#[test]
+fn a_least_rate_of_writes_ends_a_job_whose_reads_are_fast_enough() {
+    let mut job = Job::simulated(MS, 1).mixed(90).time(2 * S);
+    job.plan.guard = Guard { ios_per_s_min: 500, of_writes: Some((0, 300)), cycle_ns: 500 * MS, ..Guard::default() };
+    let sentence = job.run().fatal.expect("writes are a tenth");
+    assert!(sentence.contains("of writes, and `rate_iops_min` is 300"), "{sentence}");
+    job.plan.guard.of_writes = Some((0, 30));
+    assert_eq!(job.run().fatal, None);
 }

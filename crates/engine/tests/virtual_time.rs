@@ -236,7 +236,8 @@ fn a_rate_in_bytes_counts_bytes_whatever_the_sizes() {
     let sizes = BlockSizes::Weighted(vec![(4 * KIB, 50), (64 * KIB, 50)]);
     let mut job = Job::simulated(US, 1).sizes(sizes).time(10 * S).region(64 * MIB);
     job.plan.pattern.order = trueio_model::Order::Sequential;
-    job.plan.pace = Some(Pace { ios_per_s: None, bytes_per_s: Some(MIB as f64), arrivals: Arrivals::Linear });
+    job.plan.pace =
+        Some(Pace { ios_per_s: None, bytes_per_s: Some(MIB as f64), of_writes: None, arrivals: Arrivals::Linear });
     let report = job.run();
     assert_clean(&report, "bytes");
     let bytes = op(&report, OpKind::Read).byte_count;

@@ -500,7 +500,8 @@ fn a_queue_that_was_not_kept_is_suspect_unless_a_pace_or_a_pause_explains_it() {
 
 fn paced(backlog: u64, late_ns: u64) -> Phase {
     let mut phase = Phase::honest_reads();
-    phase.jobs[0].pace = Some(Pace { ios_per_s: Some(1e5), bytes_per_s: None, arrivals: Arrivals::Poisson });
+    phase.jobs[0].pace =
+        Some(Pace { ios_per_s: Some(1e5), bytes_per_s: None, of_writes: None, arrivals: Arrivals::Poisson });
     phase.records[0].backlog_count = backlog;
     phase.records[0].pacing_lateness.record_many(late_ns, 1000);
     let op = &mut phase.records[0].ops[0];

@@ -902,6 +902,13 @@ pub const TABLE: &[OptionRow] = &[
         section: Section::Limits,
         ..BASE
     },
+    OptionRow {
+        name: "exitall_on_error",
+        summary: "When a worker of this job fails, all that run at the same time are ended",
+        detail: "The run has failed in any case, and no later phase begins.",
+        section: Section::Limits,
+        ..BASE
+    },
     // ---- engine and queue -------------------------------------------------------------------
     OptionRow {
         name: "ioengine",
@@ -1205,7 +1212,8 @@ pub const TABLE: &[OptionRow] = &[
         default: DefaultValue::Text("0"),
         summary: "Bytes a second that each worker offers; 0: as fast as the depth allows",
         detail: "An open loop: latency also counts from the moment an I/O was due, so a stall is charged to every \
-                 I/O that was due in it.",
+                 I/O that was due in it. `20m,5m` gives reads and writes rates of their own, each with its \
+                 own schedule; one rate is of all I/Os together.",
         section: Section::Pace,
         replaces: &["rate_iops"],
         ..BASE
@@ -1216,7 +1224,7 @@ pub const TABLE: &[OptionRow] = &[
         unit: "I/Os/s",
         default: DefaultValue::Text("0"),
         summary: "I/Os a second that each worker offers; 0: as fast as the depth allows",
-        detail: "As `rate`, counted in I/Os; not both.",
+        detail: "As `rate`, counted in I/Os, and for reads and writes apart if wanted (`300,100`); not both.",
         section: Section::Pace,
         replaces: &["rate"],
         ..BASE
@@ -1228,6 +1236,7 @@ pub const TABLE: &[OptionRow] = &[
         unit: "bytes/s",
         default: DefaultValue::Text("0"),
         summary: "Bytes a second below which a worker ends the run as failed; 0: none",
+        detail: "`1m,2m`: of reads and of writes, each by itself.",
         section: Section::Pace,
         ..BASE
     },

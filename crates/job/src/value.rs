@@ -73,9 +73,9 @@ pub enum ValueKind {
     Duration,
     /// A span of time; a bare number is microseconds, because it is in fio.
     DurationMicros,
-    /// I/Os a second, fractions allowed; 0: no rate.
+    /// I/Os a second, fractions allowed; 0: no rate. One for all, or of reads, writes, trims.
     RateIops,
-    /// Bytes a second; 0: no rate.
+    /// Bytes a second; 0: no rate. One for all, or of reads, writes, trims.
     RateBytes,
     /// A distribution of random offsets.
     Distribution,
@@ -138,6 +138,8 @@ pub enum Value {
     DurationNs(u64),
     /// I/Os or bytes a second.
     Rate(f64),
+    /// The same of reads, writes, trims.
+    Rates([f64; 3]),
     /// A distribution of offsets.
     Distribution(Distribution),
     /// Paths, at least one.
@@ -229,8 +231,8 @@ impl ValueKind {
             ValueKind::Percent => "a whole percentage from 0 to 100".into(),
             ValueKind::Duration => "a duration, such as `30s` or `100ms`; a bare number is seconds".into(),
             ValueKind::DurationMicros => "a duration, such as `2ms`; a bare number is microseconds, as in fio".into(),
-            ValueKind::RateIops => "I/Os a second, such as `1000`".into(),
-            ValueKind::RateBytes => "bytes a second, such as `100m`".into(),
+            ValueKind::RateIops => "I/Os a second, such as `1000`, or those of reads and writes: `300,100`".into(),
+            ValueKind::RateBytes => "bytes a second, such as `100m`, or those of reads and writes: `20m,5m`".into(),
             ValueKind::Distribution => {
                 "`random`, `zipf:THETA`, `pareto:H`, `normal:DEVIATION` or `zoned:IO/SIZE:…`".into()
             }
@@ -346,14 +348,13 @@ impl ValueKind {
                     if is_bare { parse_duration_ns(&format!("{}us", text.trim())) } else { parse_duration_ns(text) };
                 ns.map(Value::DurationNs)
             }
-            ValueKind::RateIops => text
-                .trim()
-                .parse::<f64>()
-                .ok()
-                .filter(|rate| (0.0..=1e12).contains(rate))
-                .map(Value::Rate)
-                .ok_or_else(|| format!("`{text}` is not {}", self.takes())),
-            ValueKind::RateBytes => read_bytes(text.trim().trim_end_matches("/s")).map(|b| Value::Rate(b as f64)),
+            ValueKind::RateIops => read_rates(text, |text| {
+                let rate = text.trim().parse::<f64>().ok().filter(|rate| (0.0..=1e12).contains(rate));
+                rate.ok_or_else(|| format!("`{text}` is not {}", self.takes()))
+            }),
+            ValueKind::RateBytes => {
+                read_rates(text, |text| read_bytes(text.trim().trim_end_matches("/s")).map(|bytes| bytes as f64))
+            }
             ValueKind::Distribution => read_distribution(text).map(Value::Distribution),
             ValueKind::Paths => read_paths(text).map(Value::Paths),
             ValueKind::Path => read_path(text).map(|path| Value::Paths(vec![path])),
@@ -396,6 +397,8 @@ impl ValueKind {
             (_, Value::DurationNs(ns)) => write_duration(*ns),
             (ValueKind::RateBytes, Value::Rate(rate)) => write_bytes(*rate as u64),
             (_, Value::Rate(rate)) => rate.to_string(),
+            (ValueKind::RateBytes, Value::Rates(rates)) => rates.map(|rate| write_bytes(rate as u64)).join(","),
+            (_, Value::Rates(rates)) => rates.map(|rate| rate.to_string()).join(","),
             (_, Value::Distribution(distribution)) => write_distribution(distribution),
             (ValueKind::Path, Value::Paths(paths)) => paths.concat(),
             (_, Value::Paths(paths)) => write_paths(paths),
@@ -413,6 +416,22 @@ impl ValueKind {
             }
         }
     }
+}
+
+/// One rate, or those of reads, writes, trims: of two, trims have the second, and what is left out is 0.
+fn read_rates(text: &str, read: impl Fn(&str) -> Result<f64, String>) -> Result<Value, String> {
+    if !text.contains(',') {
+        return read(text).map(Value::Rate);
+    }
+    let mut rates = [0.0; 3];
+    for (index, part) in text.split(',').enumerate() {
+        let rate = if part.trim().is_empty() { 0.0 } else { read(part)? };
+        match rates.get_mut(index..) {
+            Some(rest) if !rest.is_empty() => rest.fill(rate),
+            _ => return Err(format!("`{text}` has more than three rates: of reads, writes, trims")),
+        }
+    }
+    Ok(Value::Rates(rates))
 }
 
 /// What is to be steady.

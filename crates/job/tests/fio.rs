@@ -426,7 +426,7 @@ fn as_many_completions_are_taken_as_are_waited_for_unless_it_polls_or_says_more(
 }
 
 #[test]
-fn rates_of_reads_and_writes_become_one_rate_and_a_mix() {
+fn reads_and_writes_keep_their_own_rates() {
     let of = |asked: &str| {
         let job = line(&format!("--name=a --size=1m {asked}")).jobs.remove(0);
         (text(&job, "rate").to_owned(), text(&job, "rate_iops").to_owned(), text(&job, "rwmixread").to_owned())
@@ -434,9 +434,13 @@ fn rates_of_reads_and_writes_become_one_rate_and_a_mix() {
     let expect = |rate: &str, iops: &str, mix: &str| (rate.to_owned(), iops.to_owned(), mix.to_owned());
     assert_eq!(of("--rate=1m"), expect("1m", "", ""));
     assert_eq!(of("--rw=write --rate=1m,2m"), expect("2m", "", ""));
-    assert_eq!(of("--rw=randrw --rate_iops=300,100"), expect("", "400", "75"));
-    assert_eq!(of("--rw=randrw --rwmixread=70 --rate_iops=100"), expect("", "200", "50"));
-    assert!(wrong("--name=a --size=1m --rw=rw --rate=1m,").render().contains("one mix cannot keep"));
+    assert_eq!(of("--rw=randrw --rate_iops=300,100"), expect("", "300,100", ""));
+    assert_eq!(of("--rw=randrw --rwmixread=70 --rate_iops=100"), expect("", "100,100", "70"));
+    let least = line("--name=a --size=1m --rw=rw --rate_min=1m --rate_iops_min=10,5").jobs.remove(0);
+    assert_eq!((text(&least, "rate_min"), text(&least, "rate_iops_min")), ("1m,1m", "10,5,5"));
+    let read = line("--name=a --size=1m --rate_min=1m").jobs.remove(0);
+    assert_eq!(text(&read, "rate_min"), "1m");
+    assert!(wrong("--name=a --size=1m --rw=rw --rate=1m,").render().contains("without a rate"));
 }
 
 #[test]

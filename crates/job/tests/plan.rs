@@ -299,6 +299,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("prio", &[], "3"),
         ("prioclass", &[], "3"),
         ("exitall", &[], "true"),
+        ("exitall_on_error", &[], "true"),
         ("nice", &[], "5"),
         ("continue_on_error", &[], "all"),
         ("trace_syscalls", &[], "true"),

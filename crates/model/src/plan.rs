@@ -143,6 +143,10 @@ pub struct Guard {
     pub bytes_per_s_min: u64,
     /// I/Os a second, at least.
     pub ios_per_s_min: u64,
+    /// Bytes a second and I/Os a second that writes must have; the two above are then of reads. `None`: they are of
+    /// all I/Os together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of_writes: Option<(u64, u64)>,
     /// Over how long these are averaged, in nanoseconds.
     pub cycle_ns: u64,
     /// Latency of an I/O, at most, in nanoseconds.
@@ -152,7 +156,10 @@ pub struct Guard {
 impl Guard {
     /// True if nothing is limited.
     pub fn is_none(&self) -> bool {
-        self.bytes_per_s_min == 0 && self.ios_per_s_min == 0 && self.latency_ns_max == 0
+        let has_none = |(bytes, ios): (u64, u64)| bytes == 0 && ios == 0;
+        has_none((self.bytes_per_s_min, self.ios_per_s_min))
+            && self.of_writes.is_none_or(has_none)
+            && self.latency_ns_max == 0
     }
 }
 
@@ -178,6 +185,9 @@ pub struct Scheduling {
     /// When a worker of this job ends, all others of the phase are ended.
     #[serde(default)]
     pub ends_others: bool,
+    /// When a worker of this job fails, all others of the phase are ended.
+    #[serde(default)]
+    pub ends_others_on_error: bool,
 }
 
 impl Scheduling {
@@ -710,6 +720,10 @@ pub struct Pace {
     pub ios_per_s: Option<f64>,
     /// Bytes a second; exclusive with `ios_per_s`.
     pub bytes_per_s: Option<f64>,
+    /// What writes have of the same, each by its own schedule; the other rate is then that of reads. `None`: one schedule
+    /// for all I/Os.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_writes: Option<f64>,
     /// How the I/Os are spread.
     pub arrivals: Arrivals,
 }

@@ -238,9 +238,19 @@ pub(crate) fn manner_of(job: &JobPlan) -> String {
     parts.extend(job.flush.at_end().map(|call| format!("{call} at the end")));
     if let Some(pace) = &job.pace {
         if let Some(rate) = pace.ios_per_s {
-            parts.push(format!("due {} times a second for each worker", crate::text::figure(rate)));
+            parts.push(match pace.of_writes {
+                None => format!("due {} times a second for each worker", crate::text::figure(rate)),
+                Some(writes) => {
+                    let (reads, writes) = (crate::text::figure(rate), crate::text::figure(writes));
+                    format!("{reads} reads and {writes} writes due a second for each worker")
+                }
+            });
         } else if let Some(rate) = pace.bytes_per_s {
-            parts.push(format!("due at {} for each worker", units::format_bandwidth(rate)));
+            let of = units::format_bandwidth;
+            parts.push(match pace.of_writes {
+                None => format!("due at {} for each worker", of(rate)),
+                Some(writes) => format!("reads due at {}, writes at {} for each worker", of(rate), of(writes)),
+            });
         }
     }
     if let Some(ns) = job.limits.runtime_ns {

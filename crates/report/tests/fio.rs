@@ -314,7 +314,8 @@ fn what_is_switched_off_is_counted_as_none_and_unified_figures_are_those_of_all(
 #[test]
 fn under_a_rate_lat_counts_from_the_intended_start_and_says_so() {
     let mut record = mixed();
-    record.plan.jobs[0].pace = Some(Pace { ios_per_s: Some(100.0), bytes_per_s: None, arrivals: Arrivals::Linear });
+    record.plan.jobs[0].pace =
+        Some(Pace { ios_per_s: Some(100.0), bytes_per_s: None, of_writes: None, arrivals: Arrivals::Linear });
     record.plan.jobs[0].output.lat_percentiles = false;
     let job = &mut record.phases[0].jobs[0];
     job.ops[0].latency.from_intended = latencies(5_000_000, 7_000);

@@ -291,7 +291,7 @@ impl Setting<'_> {
         let start = Start::holding_end();
         // A job that ends others must not be taken for a signal.
         let over = AtomicBool::new(false);
-        let has_end = jobs.iter().any(|job| job.scheduling.ends_others);
+        let has_end = jobs.iter().any(|job| job.scheduling.ends_others || job.scheduling.ends_others_on_error);
         let stop = if has_end { &over } else { self.stop };
         let sample_window = watch.as_ref().and_then(|watch| watch.sample_window());
         let workers: u32 = jobs.iter().map(|job| job.workers).sum();

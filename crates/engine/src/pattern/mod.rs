@@ -11,6 +11,7 @@ mod distribution;
 mod permutation;
 mod steps;
 
+use crate::pace::Calendar;
 use crate::request::{REQUEST_BLOCK, Request};
 use distribution::{BlockSampler, below};
 use permutation::Permutation;
@@ -33,6 +34,8 @@ pub struct Generator {
     selection: FileSelection,
     file: usize,
     mix: OpMix,
+    /// Says what comes next, where reads and writes have rates of their own: the same as the worker's.
+    turns: Option<Calendar>,
     sizes: [Sizes; 3],
     /// All offsets are multiples of it: the greatest common divisor of all sizes.
     unit: u64,
@@ -243,14 +246,16 @@ impl Generator {
             (0, every) => Some(FlushEvery { every, data_only: true, writes: 0, file: 0 }),
             (every, _) => Some(FlushEvery { every, data_only: false, writes: 0, file: 0 }),
         };
-        let plain_size =
-            fixed.filter(|_| files.len() == 1 && flush.is_none() && steps.is_none()).map(|size| size as u32);
+        let turns = Calendar::new(plan, worker).filter(|calendar| calendar.next_op().is_some());
+        let is_plain = files.len() == 1 && flush.is_none() && steps.is_none() && turns.is_none();
+        let plain_size = fixed.filter(|_| is_plain).map(|size| size as u32);
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             files,
             selection: plan.file_selection,
             file: 0,
             mix: pattern.mix,
+            turns,
             sizes,
             unit,
             plain_size,
@@ -271,11 +276,11 @@ impl Generator {
         self.unit
     }
 
-    /// The mean size of an I/O, in bytes.
-    pub(crate) fn mean_size_bytes(&self) -> f64 {
-        match self.mix {
-            OpMix::Only(op) => self.sizes[op_index(op)].mean(),
-            OpMix::ReadWrite { read_percent } => {
+    /// The mean size of an I/O, or of one of an operation, in bytes.
+    pub(crate) fn mean_size_bytes(&self, op: Option<OpKind>) -> f64 {
+        match (self.mix, op) {
+            (_, Some(op)) | (OpMix::Only(op), None) => self.sizes[op_index(op)].mean(),
+            (OpMix::ReadWrite { read_percent }, None) => {
                 let reads = f64::from(read_percent) / 100.0;
                 self.sizes[0].mean() * reads + self.sizes[1].mean() * (1.0 - reads)
             }
@@ -412,9 +417,10 @@ impl Generator {
             flush.writes = 0;
             return Some(Request { op: OpKind::Sync, file: flush.file, data_only: flush.data_only, ..Request::NONE });
         }
-        let op = match self.mix {
-            OpMix::Only(op) => op,
-            OpMix::ReadWrite { read_percent } => draw_op(&mut self.rng, read_percent),
+        let op = match (self.mix, &self.turns) {
+            (OpMix::Only(op), _) => op,
+            (_, Some(turns)) => turns.next_op().unwrap_or(OpKind::Read),
+            (OpMix::ReadWrite { read_percent }, None) => draw_op(&mut self.rng, read_percent),
         };
         let sizes = &self.sizes[op_index(op)];
         let is_fixed = matches!(sizes, Sizes::Fixed(_));
@@ -446,6 +452,9 @@ impl Generator {
             FileSelection::Sequential | FileSelection::Random => {}
         }
         self.take(1, length);
+        if let Some(turns) = &mut self.turns {
+            turns.next(op, length as u32);
+        }
         if let Some(flush) = &mut self.flush
             && op == OpKind::Write
         {

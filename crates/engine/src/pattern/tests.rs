@@ -408,7 +408,7 @@ fn mean_sizes_are_those_of_the_draw() {
     ] {
         let mut plan = plan(4_096, 0, READ, AGAIN, sizes.clone());
         plan.limits.is_time_based = true;
-        let mean = Generator::new(&plan, 0).mean_size_bytes();
+        let mean = Generator::new(&plan, 0).mean_size_bytes(None);
         let drawn = bytes(&take(&plan, 0, 20_000)) as f64 / 20_000.0;
         assert!((drawn / mean - 1.0).abs() < 0.03, "{sizes:?}: {drawn} of {mean}");
     }

@@ -11,8 +11,8 @@ use trueio_model::{Guard, OpKind, units};
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Watched {
     from_ns: u64,
-    io_count: u64,
-    byte_count: u64,
+    /// I/Os and bytes of reads, and of writes and trims.
+    counts: [(u64, u64); 2],
 }
 
 impl Watched {
@@ -31,16 +31,29 @@ impl Watched {
         if span_ns < guard.cycle_ns.max(1) {
             return None;
         }
-        let counted = [OpKind::Read, OpKind::Write, OpKind::Trim].map(|op| recorder.ops[super::slot_of(op)].as_ref());
-        let io_count: u64 = counted.iter().flatten().map(|op| op.io_count).sum();
-        let byte_count: u64 = counted.iter().flatten().map(|op| op.byte_count).sum();
-        let before = std::mem::replace(self, Self { from_ns: now_ns, io_count, byte_count });
-        let per_s = |count: u64| u128::from(count) * 1_000_000_000 / u128::from(span_ns);
-        let (ios, bytes) = (per_s(io_count - before.io_count), per_s(byte_count - before.byte_count));
-        if ios < u128::from(guard.ios_per_s_min) {
-            return Some(format!("{ios} I/Os a second, and `rate_iops_min` is {}", guard.ios_per_s_min));
+        let of = |ops: &[OpKind]| {
+            let counted = ops.iter().filter_map(|op| recorder.ops[super::slot_of(*op)].as_ref());
+            counted.fold((0, 0), |(ios, bytes), op| (ios + op.io_count, bytes + op.byte_count))
+        };
+        let counts = [of(&[OpKind::Read]), of(&[OpKind::Write, OpKind::Trim])];
+        let before = std::mem::replace(self, Self { from_ns: now_ns, counts }).counts;
+        let [reads, writes] = [0, 1].map(|i| (counts[i].0 - before[i].0, counts[i].1 - before[i].1));
+        let all = (reads.0 + writes.0, reads.1 + writes.1);
+        let least = (guard.bytes_per_s_min, guard.ios_per_s_min);
+        match guard.of_writes {
+            None => too_slow("", all, least, span_ns),
+            Some(of_writes) => too_slow(" of reads", reads, least, span_ns)
+                .or_else(|| too_slow(" of writes", writes, of_writes, span_ns)),
         }
-        (bytes < u128::from(guard.bytes_per_s_min))
-            .then(|| format!("{bytes} bytes a second, and `rate_min` is {}", guard.bytes_per_s_min))
     }
+}
+
+/// A sentence if so many I/Os and bytes in a span are less than the least bytes and I/Os a second.
+fn too_slow(what: &str, (ios, bytes): (u64, u64), least: (u64, u64), span_ns: u64) -> Option<String> {
+    let per_s = |count: u64| u128::from(count) * 1_000_000_000 / u128::from(span_ns);
+    let (ios, bytes) = (per_s(ios), per_s(bytes));
+    if ios < u128::from(least.1) {
+        return Some(format!("{ios} I/Os a second{what}, and `rate_iops_min` is {}", least.1));
+    }
+    (bytes < u128::from(least.0)).then(|| format!("{bytes} bytes a second{what}, and `rate_min` is {}", least.0))
 }

@@ -221,7 +221,7 @@ impl Job {
     }
 
     pub fn rate(mut self, ios_per_s: f64, arrivals: Arrivals) -> Self {
-        self.plan.pace = Some(Pace { ios_per_s: Some(ios_per_s), bytes_per_s: None, arrivals });
+        self.plan.pace = Some(Pace { ios_per_s: Some(ios_per_s), bytes_per_s: None, of_writes: None, arrivals });
         self
     }
 

@@ -93,7 +93,14 @@ pub(super) fn lower(
             break;
         }
     }
-    let Run { jobs, remarks, notes, .. } = run;
+    let Run { mut jobs, remarks, notes, .. } = run;
+    let is_on = |job: &JobSpec| job.options.get("exitall").is_some_and(|exitall| exitall.text == "true");
+    if jobs.iter().any(is_on) {
+        let reason = "`exitall` of one job holds for all, as in fio: whichever ends first ends those beside it";
+        for job in jobs.iter_mut().filter(|job| !is_on(job)) {
+            job.set("exitall", "true", Origin::Derived { reason: reason.to_owned() });
+        }
+    }
     if !settings.are_warnings_fatal {
         notes.extend(remarks);
     }
@@ -121,7 +128,7 @@ fn job(section: &Section, run: &mut Run, problems: &mut Problems) -> bool {
     engine_and_queue(&mut said, run, problems);
     limits(&mut said, run, problems);
     cache(&mut said, problems);
-    rates(&mut said, run, problems);
+    rates(&mut said, problems);
     exec(&said, run, problems);
     if said.is_on("create_on_open") {
         if operations(&said.spec) == "write" {
@@ -587,8 +594,8 @@ fn cache(said: &mut Said, problems: &mut Problems) {
     }
 }
 
-/// Rates of reads, writes and trims, of which our job has one, with a mix.
-fn rates(said: &mut Said, run: &mut Run, problems: &mut Problems) {
+/// Rates of reads, writes and trims: of a mixed job each keeps its own.
+fn rates(said: &mut Said, problems: &mut Problems) {
     let both = said.words.get("rate").zip(said.words.get("rate_iops"));
     let dropped = match both {
         Some(((_, true), (_, false))) => Some("rate_iops"),
@@ -627,31 +634,26 @@ fn rates(said: &mut Said, run: &mut Run, problems: &mut Problems) {
             "write" => of_writes,
             "trim" => of_trims,
             _ if of_reads == 0 && of_writes == 0 => 0,
+            _ if of_reads == 0 || of_writes == 0 => {
+                let message = format!("`{name}={}` leaves reads or writes of the job without a rate", word.text());
+                let hint = "instead: two jobs, one that reads and one that writes, the one with its rate".to_owned();
+                return said.complain_about(name, message, Some(hint), problems);
+            }
+            // Each direction keeps its own.
             _ => {
-                let total = of_reads.saturating_add(of_writes);
-                let has_sizes = said.spec.options.get("bs").is_some_and(|bs| bs.text.contains(','))
-                    || said.spec.options.contains_key("bssplit")
-                    || said.spec.options.contains_key("bsrange");
-                let percent = of_reads.saturating_mul(100) / total;
-                let is_whole = of_reads.saturating_mul(100).is_multiple_of(total);
-                if of_reads == 0 || of_writes == 0 || !is_whole || name == "rate" && has_sizes {
-                    let message =
-                        format!("`{name}={}` gives reads and writes rates that one mix cannot keep", word.text());
-                    let hint = "instead: two jobs, one that reads and one that writes, each with its rate".to_owned();
-                    return said.complain_about(name, message, Some(hint), problems);
-                }
-                let reason = format!("the rates of reads and writes ({origin}) say the mix");
-                let was = said.spec.options.get("rwmixread").map(|value| value.text.clone());
-                if was.is_some_and(|was| was != percent.to_string()) || said.spec.options.contains_key("rwmixwrite") {
-                    let sentence = format!("{percent} % are reads: reads and writes come at the rates of `{name}`");
-                    run.note(&said.section.name, sentence);
-                }
-                said.spec.options.remove("rwmixwrite");
-                said.spec.set("rwmixread", percent.to_string(), Origin::Derived { reason });
-                total
+                said.spec.set(name, format!("{},{}", text(of_reads), text(of_writes)), origin);
+                continue;
             }
         };
         said.spec.set(name, text(rate), origin);
+    }
+    if matches!(operations(&said.spec), "rw") {
+        // One number is asked of reads and of writes, each by itself.
+        for name in ["rate_min", "rate_iops_min"] {
+            if let Some(least) = said.spec.options.get_mut(name).filter(|least| !least.text.contains(',')) {
+                least.text = format!("{0},{0}", least.text);
+            }
+        }
     }
 }
 

@@ -154,7 +154,7 @@ pub(super) fn plan_job(
     };
     let verify = plan_verify(planner, values, &verified)?;
     let content = plan_content(planner, values, ops)?;
-    let pace = plan_pace(planner, values)?;
+    let pace = plan_pace(planner, values, ops.mix)?;
     let think = plan_think(planner, values);
     let cpus = values.cpus("cpus_allowed").unwrap_or(&[]).to_vec();
     if let Some(cpu) = cpus.iter().find(|cpu| !planner.machine.cpus.is_empty() && !planner.machine.cpus.contains(cpu)) {
@@ -209,7 +209,7 @@ pub(super) fn plan_job(
         source,
         command,
         cpu_load: plan_cpu_load(planner, values, engine)?,
-        guard: plan_guard(planner, values),
+        guard: plan_guard(planner, values, ops.mix),
         control: plan_control(planner, values)?,
         verify,
         uring,
@@ -257,6 +257,7 @@ fn plan_scheduling(planner: &mut Planner, values: &Values) -> Result<Scheduling,
         shares_cpus: values.choice("cpus_allowed_policy") == Some("shared"),
         io_priority,
         ends_others: values.bool("exitall"),
+        ends_others_on_error: values.bool("exitall_on_error"),
     })
 }
 
@@ -995,40 +996,64 @@ fn plan_content(planner: &mut Planner, values: &Values, ops: Ops) -> Result<Cont
     Ok(content)
 }
 
-fn plan_pace(planner: &mut Planner, values: &Values) -> Result<Option<Pace>, Refusal> {
-    let (bytes_per_s, ios_per_s) = (values.rate("rate"), values.rate("rate_iops"));
+fn plan_pace(planner: &mut Planner, values: &Values, mix: OpMix) -> Result<Option<Pace>, Refusal> {
+    let (bytes, ios) = (values.rates("rate"), values.rates("rate_iops"));
     let arrivals = match values.choice("rate_process") {
         Some("poisson") => Arrivals::Poisson,
         _ => Arrivals::Linear,
     };
-    match (bytes_per_s, ios_per_s) {
-        (Some(_), Some(_)) => Err(values.refuse(
-            "rate_iops",
-            Rule::Contradiction {
+    let (option, rates) = match (bytes, ios) {
+        (Some(_), Some(_)) => {
+            let rule = Rule::Contradiction {
                 one: values.quote("rate"),
                 other: values.quote("rate_iops"),
                 reason: "a job has one rate",
                 hint: "say one of them",
-            },
-        )),
+            };
+            return Err(values.refuse("rate_iops", rule));
+        }
         (None, None) => {
             note_unused(planner, values, &["rate_process"], "no rate is given");
-            Ok(None)
+            return Ok(None);
         }
-        (bytes_per_s, ios_per_s) => Ok(Some(Pace { ios_per_s, bytes_per_s, arrivals })),
+        (Some(rates), None) => ("rate", rates),
+        (None, Some(rates)) => ("rate_iops", rates),
+    };
+    let (rate, of_writes) = rates.of(mix);
+    if of_writes.is_some_and(|writes| writes <= 0.0 || rate <= 0.0) {
+        let reason = "it leaves reads or writes of the job without a rate; two jobs can have that".to_owned();
+        return Err(values.refuse(option, Rule::BadValue { option, reason }));
     }
+    if rate <= 0.0 {
+        return Ok(None);
+    }
+    if of_writes.is_some() {
+        let because = "the rates say how many of the I/Os are reads";
+        note_unused(planner, values, &["rwmixread", "rwmixwrite"], because);
+    }
+    let (ios_per_s, bytes_per_s) = if option == "rate" { (None, Some(rate)) } else { (Some(rate), None) };
+    Ok(Some(Pace { ios_per_s, bytes_per_s, of_writes, arrivals }))
 }
 
 /// What ends the job as failed because it is slow.
-fn plan_guard(planner: &mut Planner, values: &Values) -> Guard {
-    let rate = |name: &str| values.rate(name).map_or(0, |rate| rate.ceil() as u64);
+fn plan_guard(planner: &mut Planner, values: &Values, mix: OpMix) -> Guard {
+    let rate = |name: &str| {
+        let (rate, of_writes) = values.rates(name).map_or((0.0, None), |rates| rates.of(mix));
+        (rate.ceil() as u64, of_writes.map(|rate| rate.ceil() as u64))
+    };
+    let ((bytes, bytes_of_writes), (ios, ios_of_writes)) = (rate("rate_min"), rate("rate_iops_min"));
     let guard = Guard {
-        bytes_per_s_min: rate("rate_min"),
-        ios_per_s_min: rate("rate_iops_min"),
+        bytes_per_s_min: bytes,
+        ios_per_s_min: ios,
+        of_writes: match (bytes_of_writes, ios_of_writes) {
+            (None, None) => None,
+            // Said once for all, it is asked of each.
+            (of_bytes, of_ios) => Some((of_bytes.unwrap_or(bytes), of_ios.unwrap_or(ios))),
+        },
         cycle_ns: values.number("rate_cycle").unwrap_or(1000).saturating_mul(1_000_000),
         latency_ns_max: values.duration_ns("max_latency").unwrap_or(0),
     };
-    if guard.bytes_per_s_min == 0 && guard.ios_per_s_min == 0 {
+    if guard.bytes_per_s_min == 0 && guard.ios_per_s_min == 0 && guard.of_writes.is_none() {
         note_unused(planner, values, &["rate_cycle"], "neither `rate_min` nor `rate_iops_min` is given");
     }
     if guard.is_none() { Guard::default() } else { guard }

@@ -4,13 +4,36 @@ use crate::refusal::{Refusal, Rule};
 use crate::table::{DefaultValue, OptionRow, TABLE, row, suggestion};
 use crate::value::{Extent, Value};
 use trueio_model::{
-    BlockPattern, BlockSizes, Criterion, Distribution, JobSpec, Origin, PlanValue, SimulatedDevice, SourceAddress,
+    BlockPattern, BlockSizes, Criterion, Distribution, JobSpec, OpKind, OpMix, Origin, PlanValue, SimulatedDevice,
+    SourceAddress,
 };
 
 /// The options of one job, in the table's order.
 pub(super) struct Values {
     pub(super) job: String,
     items: Vec<Item>,
+}
+
+/// Rates, as they were said.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Rates {
+    /// One for all I/Os together.
+    All(f64),
+    /// Of reads, writes and trims.
+    Each([f64; 3]),
+}
+
+impl Rates {
+    /// What is left of them for a job's operations: a rate, and that of writes if they have one of their own.
+    pub(super) fn of(self, mix: OpMix) -> (f64, Option<f64>) {
+        match (self, mix) {
+            (Rates::All(rate), _) => (rate, None),
+            (Rates::Each([reads, ..]), OpMix::Only(OpKind::Read | OpKind::Sync)) => (reads, None),
+            (Rates::Each([_, writes, _]), OpMix::Only(OpKind::Write)) => (writes, None),
+            (Rates::Each([.., trims]), OpMix::Only(OpKind::Trim)) => (trims, None),
+            (Rates::Each([reads, writes, _]), OpMix::ReadWrite { .. }) => (reads, Some(writes)),
+        }
+    }
 }
 
 struct Item {
@@ -185,10 +208,11 @@ impl Values {
         }
     }
 
-    /// A rate; `None` for none and for zero.
-    pub(super) fn rate(&self, name: &str) -> Option<f64> {
+    /// A rate of all I/Os, or those of reads, writes and trims; `None` for none and where all are zero.
+    pub(super) fn rates(&self, name: &str) -> Option<Rates> {
         match &self.item(name).value {
-            Some(Value::Rate(rate)) => Some(*rate).filter(|rate| *rate > 0.0),
+            Some(Value::Rate(rate)) => Some(Rates::All(*rate)).filter(|_| *rate > 0.0),
+            Some(Value::Rates(rates)) => Some(Rates::Each(*rates)).filter(|_| rates.iter().any(|rate| *rate > 0.0)),
             None => None,
             other => unreachable!("`{name}` is no rate: {other:?}"),
         }
