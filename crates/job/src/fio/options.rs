@@ -349,7 +349,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("thinkcycles", &[], Kind::Number, "0", "", Tier::Three, Fate::Only { values: &["0"], reason: "a pause is idle, and counted in I/Os", instead: "`thinktime` and `thinktime_blocks`" }),
     option("thinktime", &[], Kind::Number, "0", "", Tier::One, Fate::Row),
     option("thinktime_blocks", &[], Kind::Number, "1", "", Tier::Two, Fate::Row),
-    option("thinktime_blocks_type", &[], Kind::Text, "complete", "complete issue", Tier::Two, Fate::Only { values: &["complete"], reason: "pauses come after completions", instead: "leave it out" }),
+    option("thinktime_blocks_type", &[], Kind::Text, "complete", "complete issue", Tier::Two, Fate::NoEffect("a pause comes after so many I/Os were handed over, when all of them have ended")),
     option("thinktime_iotime", &[], Kind::Number, "0", "", Tier::Two, Fate::Only { values: &["0"], reason: "a pause is idle, and counted in I/Os", instead: "`thinktime` and `thinktime_blocks`" }),
     option("thinktime_spin", &[], Kind::Number, "0", "", Tier::Two, Fate::Only { values: &["0"], reason: "a pause is idle, and counted in I/Os", instead: "`thinktime` and `thinktime_blocks`" }),
     option("thread", &[], Kind::Flag, "", "", Tier::One, Fate::NoEffect("workers are always threads")),
