@@ -200,7 +200,7 @@ fn live(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches) ->
         output::refuse_to_replace(matches, names.iter().map(|name| Path::new(name.as_str())))
     })?;
     let mut notes = precondition(&mut plan);
-    let is_paced = plan.jobs.iter().any(|job| job.pace.is_some());
+    let is_paced = plan.jobs.iter().any(|job| job.is_paced());
     let settings = Settings {
         sides: sides.len(),
         seed: matches.get_one::<u64>("order-seed").copied().unwrap_or_else(machine::entropy),

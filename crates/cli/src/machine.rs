@@ -5,7 +5,9 @@ use std::path::Path;
 use trueio_device::{Holder, HolderKind, Holders, System};
 use trueio_engine::availability;
 use trueio_job::{DeviceUse, EngineAvailability, EngineState, FactsSource, InUse, Machine, Mark, Target, UseKind};
-use trueio_model::{DirectFacts, DirectSupport, Fact, SourceAddress, TargetFacts, TargetKind};
+use trueio_model::{
+    DirectFacts, DirectSupport, Fact, IologSummary, ReplaySettings, SourceAddress, TargetFacts, TargetKind,
+};
 
 /// How long disks are watched idle before each phase, in nanoseconds.
 pub(crate) const IDLE_BASELINE_NS: u64 = 250_000_000;
@@ -116,6 +118,22 @@ impl FactsSource for Live {
 
     fn source_length(&self, address: &SourceAddress) -> Result<u64, String> {
         trueio_engine::source_length(address).map_err(|e| crate::failure::line(&e))
+    }
+
+    fn iolog(&self, log: &str, settings: &ReplaySettings) -> Result<IologSummary, String> {
+        // It is read once now and once when it is replayed: a pipe could not be.
+        let path = if log == "-" { "/dev/stdin" } else { log };
+        let is_file = std::fs::metadata(path).map_err(|e| e.to_string())?.is_file();
+        if !is_file {
+            return Err(match log {
+                "-" => "standard input is no file, and a log is read twice: before anything is done, to learn which \
+                        files it would touch, and then; instead: keep it in a file"
+                    .to_owned(),
+                _ => "it is no regular file".to_owned(),
+            });
+        }
+        let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
+        trueio_model::scan_iolog(file, settings).map_err(|e| e.to_string())
     }
 }
 

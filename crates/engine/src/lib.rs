@@ -20,6 +20,7 @@ mod log;
 mod pace;
 mod pattern;
 mod recorder;
+mod replay;
 mod request;
 mod ruler;
 mod sample;
@@ -37,7 +38,7 @@ pub use engines::{
     NamesEngine, NullEngine, PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, Sync, TargetFile, Vsync,
     advise, availability,
 };
-pub use log::{LogChunk, LogDoor, LoggedIo, log_channel};
+pub use log::{IssuedIo, LogChunk, LogDoor, LoggedIo, log_channel};
 pub use pattern::Generator;
 pub use recorder::{Progress, WorkerReport};
 pub use request::Request;

@@ -7,6 +7,7 @@
 //!
 //! Without a log none of this is done: the loop looks at each I/O only where something needs that.
 
+use crate::request::Request;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::time::Instant;
 use trueio_model::OpKind;
@@ -35,17 +36,26 @@ pub struct LoggedIo {
     pub offset: u64,
 }
 
-/// I/Os of one worker, in the order of their completion.
+/// One I/O that was issued, or a sync call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IssuedIo {
+    /// When, in nanoseconds since the worker began.
+    pub at_ns: u64,
+    /// What, where, how much.
+    pub request: Request,
+}
+
+/// I/Os of one worker, in the order in which they were handed over.
 #[derive(Debug)]
-pub struct LogChunk {
+pub struct LogChunk<T = LoggedIo> {
     /// The worker's number, as its [`LogDoor`] has it.
     pub worker: u32,
     /// The I/Os.
-    pub ios: Vec<LoggedIo>,
-    back: Sender<Vec<LoggedIo>>,
+    pub ios: Vec<T>,
+    back: Sender<Vec<T>>,
 }
 
-impl LogChunk {
+impl<T> LogChunk<T> {
     /// Gives the room back to the worker.
     pub fn give_back(mut self) {
         self.ios.clear();
@@ -55,14 +65,20 @@ impl LogChunk {
 }
 
 /// Where workers put their I/Os.
-#[derive(Debug, Clone)]
-pub struct LogDoor {
+#[derive(Debug)]
+pub struct LogDoor<T = LoggedIo> {
     /// The worker's number among all that log.
     pub worker: u32,
-    sender: SyncSender<LogChunk>,
+    sender: SyncSender<LogChunk<T>>,
 }
 
-impl LogDoor {
+impl<T> Clone for LogDoor<T> {
+    fn clone(&self) -> Self {
+        self.of_worker(self.worker)
+    }
+}
+
+impl<T> LogDoor<T> {
     /// The same door for another worker.
     pub fn of_worker(&self, worker: u32) -> Self {
         Self { worker, sender: self.sender.clone() }
@@ -71,29 +87,29 @@ impl LogDoor {
 
 /// A channel of bounded length: the door of worker 0, and where chunks come out. It ends when every door is
 /// gone.
-pub fn log_channel() -> (LogDoor, Receiver<LogChunk>) {
+pub fn log_channel<T>() -> (LogDoor<T>, Receiver<LogChunk<T>>) {
     let (sender, receiver) = sync_channel(CHUNKS);
     (LogDoor { worker: 0, sender }, receiver)
 }
 
 /// A worker's side.
 #[derive(Debug)]
-pub(crate) struct LogBuffer {
-    door: LogDoor,
-    chunk: Vec<LoggedIo>,
-    back: Sender<Vec<LoggedIo>>,
-    empty: Receiver<Vec<LoggedIo>>,
+pub(crate) struct LogBuffer<T = LoggedIo> {
+    door: LogDoor<T>,
+    chunk: Vec<T>,
+    back: Sender<Vec<T>>,
+    empty: Receiver<Vec<T>>,
     /// How long the worker has waited for the reader, in nanoseconds.
     pub(crate) waited_ns: u64,
 }
 
-impl LogBuffer {
-    pub(crate) fn new(door: &LogDoor) -> Self {
+impl<T> LogBuffer<T> {
+    pub(crate) fn new(door: &LogDoor<T>) -> Self {
         let (back, empty) = channel();
         Self { door: door.clone(), chunk: Vec::with_capacity(CHUNK), back, empty, waited_ns: 0 }
     }
 
-    pub(crate) fn push(&mut self, io: LoggedIo) {
+    pub(crate) fn push(&mut self, io: T) {
         self.chunk.push(io);
         if self.chunk.len() >= CHUNK {
             self.flush();

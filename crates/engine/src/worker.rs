@@ -22,10 +22,11 @@ use crate::engines::{
     Filedelete, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine, PosixaioEngine,
     Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, Sync, TargetFile, Vsync,
 };
-use crate::log::{LogBuffer, LogDoor, LoggedIo};
+use crate::log::{IssuedIo, LogBuffer, LogDoor, LoggedIo};
 use crate::pace::Calendar;
 use crate::pattern::{Generator, worker_seed};
 use crate::recorder::{OpRecorder, Progress, Recorder, WorkerReport, slot_of};
+use crate::replay::Replay;
 use crate::request::{REQUEST_BLOCK, Request};
 use crate::sample::Samples;
 use crate::snapshot::Snapshot;
@@ -83,6 +84,8 @@ pub struct WorkerContext<'a> {
     pub sample_window: Option<&'a AtomicU32>,
     /// Where each I/O goes, if it is to be logged.
     pub log: Option<LogDoor>,
+    /// Where each I/O goes that is issued, if it is to be written down for a replay.
+    pub iolog: Option<LogDoor<IssuedIo>>,
     /// Where results go that are asked for while the worker runs.
     pub snapshot: Option<&'a Snapshot>,
     /// Who judges the worker's spans, if the job ends when it is steady.
@@ -174,6 +177,7 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         OpMix::Only(OpKind::Trim | OpKind::Sync) => 4096,
         OpMix::ReadWrite { .. } => largest(&pattern.read_sizes).max(largest(&pattern.write_sizes)),
     };
+    let size = plan.replay.as_ref().map_or(size, |replay| replay.length_bytes_max.max(4096));
     // Reads and writes of a mixed job have buffers of their own: a write would otherwise carry what
     // the slot's last read brought.
     let buffers = plan.queue.depth as usize * if matches!(pattern.mix, OpMix::ReadWrite { .. }) { 2 } else { 1 };
@@ -275,7 +279,7 @@ fn apply_scheduling(plan: &JobPlan, worker: u32) -> Result<(), String> {
             return Err(format!("setting the nice value {nice}: {}", io::Error::last_os_error()));
         }
     }
-    if plan.pace.is_some() || plan.think.is_some() {
+    if plan.is_paced() || plan.think.is_some() {
         // Timers of this thread fire as exactly as the kernel can.
         // SAFETY: a plain call with integer arguments.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
@@ -330,9 +334,12 @@ pub struct Worker<'a, E, C> {
     has_work_per_io: bool,
     samples: Samples<'a>,
     log: Option<LogBuffer>,
+    iolog: Option<Box<LogBuffer<IssuedIo>>>,
     /// The last question that was answered with a snapshot.
     answered: u32,
     calendar: Option<Calendar>,
+    /// Each I/O has a moment at which it is due.
+    is_paced: bool,
     recorder: Recorder,
     slots: Box<[Slot]>,
     free: Box<[u32]>,
@@ -403,6 +410,10 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             _ if plan.verify.as_ref().is_some_and(|verify| verify.is_offline) => {
                 (vec![OpKind::Read], Some(OpKind::Read))
             }
+            _ if let Some(replay) = &plan.replay => {
+                let transfers: Vec<_> = replay.ops.iter().copied().filter(|op| *op != OpKind::Sync).collect();
+                (replay.ops.clone(), <[_; 1]>::try_from(transfers).ok().map(|[op]| op))
+            }
             OpMix::Only(op) => (vec![op], Some(op)),
             OpMix::ReadWrite { .. } => (vec![OpKind::Read, OpKind::Write], None),
         };
@@ -441,6 +452,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             clock,
             samples,
             log: context.log.as_ref().map(LogBuffer::new),
+            iolog: context.iolog.as_ref().map(|door| Box::new(LogBuffer::new(door))),
             answered: 0,
             pool: ManuallyDrop::new(pool),
             generator: Generator::new(plan, context.worker),
@@ -460,7 +472,8 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             writes_need_data: plan.source.is_none() && (E::KIND.touches_files() || plan.content.refill),
             has_work_per_io: has_work_per_io(plan) || context.log.is_some(),
             calendar: Calendar::new(plan, context.worker),
-            recorder: Recorder::new(&ops, plan.pace.is_some()),
+            is_paced: plan.is_paced(),
+            recorder: Recorder::new(&ops, plan.is_paced()),
             slots: vec![slot; depth].into(),
             free: (0..depth as u32).rev().collect(),
             free_count: depth,
@@ -586,7 +599,12 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
 
     /// The loop itself. `last` becomes the moment of the last completion.
     fn issue_all(&mut self, last: &mut u64) -> Result<(), EngineError> {
-        let is_timed = self.calendar.is_some() || self.context.plan.think.is_some() || self.share.is_some();
+        let is_replayed = self.context.plan.replay.is_some();
+        let is_timed = self.calendar.is_some()
+            || self.context.plan.think.is_some()
+            || self.share.is_some()
+            || is_replayed
+            || self.iolog.is_some();
         let has_supply = self.supply.is_some();
         let trims_first = self.context.plan.pattern.steps.trims_first;
         let is_serial = (self.verifier.is_some() || trims_first) && self.slots.len() > 1 && self.writes();
@@ -612,6 +630,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                         if self.block_end == 0 {
                             self.is_done = true;
                             self.is_exhausted = true;
+                            if let Some(fault) = self.generator.replay().and_then(Replay::fault) {
+                                self.fatal.get_or_insert(fault);
+                            }
                             wait = Wait::Everything;
                             break;
                         }
@@ -622,7 +643,16 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                             wait = Wait::Everything;
                             break;
                         }
+                        if is_replayed {
+                            let due = self.due(&request);
+                            if due > self.clock.now() {
+                                wait = Wait::Until(due);
+                                break;
+                            }
+                            self.pending_due = None;
+                        }
                         self.block_at += 1;
+                        self.note_issued(&request);
                         *last = self.sync_now(&request);
                         if self.is_done {
                             break;
@@ -856,7 +886,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         {
             self.next_event = now;
         }
-        if self.calendar.is_some() {
+        if self.is_paced {
             self.record_paced(&slot, now);
         }
         if slot.request.op == OpKind::Read && self.context.plan.verify.is_some() {
@@ -872,7 +902,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             return;
         }
         let since = |from: u64| self.clock.to_ns(now.saturating_sub(from));
-        let total_ns = since(if self.calendar.is_some() { slot.due } else { slot.issued });
+        let total_ns = since(if self.is_paced { slot.due } else { slot.issued });
         let (submission_ns, completion_ns) = if E::BLOCKS {
             (None, since(slot.issued))
         } else {
@@ -934,7 +964,14 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 self.pending_due = Some(due);
                 due
             }
-            (None, None) => 0,
+            (None, None) => match self.generator.replay().and_then(|replay| replay.due_ns(self.block_at as usize)) {
+                Some(due_ns) => {
+                    let due = self.started + self.clock.to_ticks(due_ns);
+                    self.pending_due = Some(due);
+                    due
+                }
+                None => 0,
+            },
         };
         due.max(self.not_before)
     }
@@ -949,6 +986,10 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             slot.due = due;
             slot.free_since = self.free_since;
         }
+        if self.iolog.is_some() {
+            let request = self.slots[slot as usize].request;
+            self.note_issued(&request);
+        }
         if let Some(think) = self.context.plan.think
             && ((think.every > 0 && self.issued() - self.thought_at >= think.every)
                 || (think.after_ns > 0
@@ -956,6 +997,15 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         {
             self.thought_at = self.issued();
             self.is_pausing = true;
+        }
+    }
+
+    /// Writes down what is issued, if that is asked for.
+    #[cold]
+    fn note_issued(&mut self, request: &Request) {
+        if let Some(iolog) = &mut self.iolog {
+            let at_ns = self.clock.to_ns(self.clock.now().saturating_sub(self.started));
+            iolog.push(IssuedIo { at_ns, request: *request });
         }
     }
 
@@ -1124,11 +1174,18 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         }
     }
 
-    /// A row's end is where whoever follows the run is told.
-    fn row_ended(&mut self, elapsed_ns: u64) {
+    fn flush_logs(&mut self) {
         if let Some(log) = &mut self.log {
             log.flush();
         }
+        if let Some(iolog) = &mut self.iolog {
+            iolog.flush();
+        }
+    }
+
+    /// A row's end is where whoever follows the run is told.
+    fn row_ended(&mut self, elapsed_ns: u64) {
+        self.flush_logs();
         let Some(snapshot) = self.context.snapshot else { return };
         if let Some(question) = snapshot.question(self.answered) {
             self.answered = question;
@@ -1207,7 +1264,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             if !E::BLOCKS {
                 recorder.set.completion.record(total_ns);
             }
-            if self.calendar.is_some() {
+            if self.is_paced {
                 self.record_paced(&slot, now);
             }
             self.log_one(&slot, completion.result as u64, now);
@@ -1275,9 +1332,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             share.leave();
         }
         let usage = thread_usage();
-        if let Some(log) = &mut self.log {
-            log.flush();
-        }
+        self.flush_logs();
         let has_failed = self.fatal.is_some() || !self.failures.is_empty();
         let scheduling = &self.context.plan.scheduling;
         if scheduling.ends_others || scheduling.ends_others_on_error && has_failed {
@@ -1292,6 +1347,12 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 let taken = u64::from(self.pending_due.is_some_and(|due| due < until));
                 let until_ns = self.clock.to_ns(until.saturating_sub(self.started));
                 taken + calendar.backlog(until_ns, |op| self.generator.mean_size_bytes(op))
+            }
+            None if self.is_paced && !self.is_exhausted => {
+                let until = last.min(self.deadline);
+                let until_ns = self.clock.to_ns(until.saturating_sub(self.started));
+                let (at, filled) = (self.block_at as usize, self.block_end as usize);
+                self.generator.replay().map_or(0, |replay| replay.backlog(at, filled, until_ns))
             }
             _ => 0,
         };
@@ -1314,10 +1375,12 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let elapsed_ns = if self.is_ramping { 0 } else { self.clock.to_ns(last.saturating_sub(self.measured_from)) };
         let mut engine_notes = self.engine.notes();
         engine_notes.append(&mut self.notes);
-        if let Some(log) = self.log.take().filter(|log| log.waited_ns > 0) {
+        let waited_ns =
+            self.log.take().map_or(0, |log| log.waited_ns) + self.iolog.take().map_or(0, |log| log.waited_ns);
+        if waited_ns > 0 {
             engine_notes.push(format!(
                 "logs were written more slowly than I/O was done: the worker waited {} ms for them, between I/Os",
-                log.waited_ns.div_ceil(1_000_000)
+                waited_ns.div_ceil(1_000_000)
             ));
         }
         if self.sharing.count > 0 {
@@ -1369,7 +1432,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
 
 /// True if each completion is looked at, whether I/Os are sampled or logged or not.
 fn has_work_per_io(plan: &JobPlan) -> bool {
-    plan.pace.is_some() || plan.verify.is_some() || plan.control.latency_target.is_some() || plan.queue.low > 0
+    plan.is_paced() || plan.verify.is_some() || plan.control.latency_target.is_some() || plan.queue.low > 0
 }
 
 /// What was used between two readings of a thread that measured for `elapsed_ns`.

@@ -167,6 +167,7 @@ fn side_by_side(jobs: &[Job], waits: bool) -> Vec<WorkerReport> {
                 clock,
                 sample_window: None,
                 log: None,
+                iolog: None,
                 snapshot: None,
                 judge: None,
                 flow: Some(flow),

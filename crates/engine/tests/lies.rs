@@ -141,6 +141,7 @@ fn run(job: &Job, content: &Rc<RefCell<Vec<u8>>>, lie: Lie) -> WorkerReport {
         clock: choose_clock(),
         sample_window: None,
         log: None,
+        iolog: None,
         snapshot: None,
         judge: None,
         flow: None,

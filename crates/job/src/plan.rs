@@ -20,6 +20,7 @@ mod handling;
 mod job;
 mod names;
 mod output;
+mod replay;
 mod source;
 mod steps;
 mod values;
@@ -27,13 +28,16 @@ mod verify;
 
 pub(crate) use files::join_path;
 pub(crate) use job::splitmix64;
+pub(crate) use replay::replay_of;
 
 use crate::in_use::InUse;
 use crate::refusal::{Refusal, Rule};
 use crate::toml::check_job_name;
 use files::Created;
 use std::collections::{BTreeMap, BTreeSet};
-use trueio_model::{EngineKind, Grouping, JobPlan, JobSpec, Plan, Prepare, SourceAddress, TargetFacts};
+use trueio_model::{
+    EngineKind, Grouping, IologSummary, JobPlan, JobSpec, Plan, Prepare, ReplaySettings, SourceAddress, TargetFacts,
+};
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +74,15 @@ pub trait FactsSource {
     fn source_length(&self, address: &SourceAddress) -> Result<u64, String> {
         let _ = address;
         Err("nobody asked the server".to_owned())
+    }
+
+    /// What the replay of a log would do.
+    ///
+    /// # Errors
+    /// Why it could not be learnt, with the line.
+    fn iolog(&self, log: &str, settings: &ReplaySettings) -> Result<IologSummary, String> {
+        let _ = (log, settings);
+        Err("nobody read it".to_owned())
     }
 }
 
@@ -179,6 +192,7 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
         control::resolve_waits(&mut planner, &jobs, &mut job, spec)?;
         jobs.push(job);
     }
+    check_iologs(&jobs)?;
     planner.agree_on_shared_files(&mut jobs);
     planner.check_free_space()?;
     check_verify_across_jobs(&jobs)?;
@@ -239,6 +253,19 @@ impl Planner<'_> {
         }
         Ok(())
     }
+}
+
+/// Each iolog is one job's.
+fn check_iologs(jobs: &[JobPlan]) -> Result<(), Refusal> {
+    let mut taken = BTreeSet::new();
+    for job in jobs {
+        if let Some(log) = job.output.logs.iolog.as_ref().filter(|log| !taken.insert(*log)) {
+            let reason = "two jobs would mix their lines in it; give each its own".to_owned();
+            let rule = Rule::IologUnusable { log: log.clone(), reason };
+            return Err(Refusal { job: Some(job.name.clone()), origin: None, rule: Box::new(rule) });
+        }
+    }
+    Ok(())
 }
 
 fn reads(job: &JobPlan) -> bool {

@@ -77,6 +77,14 @@ pub enum Rule {
         /// What to do.
         hint: &'static str,
     },
+    /// A log that cannot be replayed, or not be written.
+    #[error("the log `{log}` cannot be used: {reason}")]
+    IologUnusable {
+        /// The log.
+        log: String,
+        /// Why, with the line if one is to blame.
+        reason: String,
+    },
     /// A name that cannot be part of a file's name.
     #[error("{reason}")]
     JobName {
@@ -415,6 +423,7 @@ impl Rule {
             Rule::CommandNotAllowed { .. } => "command_not_allowed",
             Rule::CommandImpossible { .. } => "command_impossible",
             Rule::SourceImpossible { .. } => "source_impossible",
+            Rule::IologUnusable { .. } => "iolog_unusable",
             Rule::JobName { .. } => "job_name",
             Rule::JobNameTwice { .. } => "job_name_twice",
             Rule::UnknownOption { .. } => "unknown_option",
@@ -464,6 +473,7 @@ impl Rule {
     pub fn hint(&self) -> String {
         match self {
             Rule::NoJobs => "add a table `[job.NAME]` to the job file".into(),
+            Rule::IologUnusable { .. } => "docs/from-fio.md says what a log may hold".into(),
             Rule::JobName { .. } => "use letters, digits, `-`, `_` and `.`".into(),
             Rule::JobNameTwice { .. } => "rename one of them".into(),
             Rule::UnknownOption { suggestion, .. } => {

@@ -601,6 +601,70 @@ pub const TABLE: &[OptionRow] = &[
     },
     // ---- files and devices ------------------------------------------------------------------
     OptionRow {
+        name: "read_iolog",
+        kind: ValueKind::Path,
+        unit: "path",
+        default: DefaultValue::Unset("the pattern is drawn"),
+        summary: "A log of I/O (fio's iolog, version 2 or 3) is replayed, each line at its time",
+        detail: "The log says what is done: to which files, where, how much, when. It is read once while planning, and \
+                 its files go through the same rules as those of `filename`: one that exists is written only if \
+                 `overwrite_existing` names it, and none is made longer. Latency counts from the moment of the line. \
+                 `-` is standard input, if that is a file. Each worker replays the whole log.",
+        section: Section::Pattern,
+        ..BASE
+    },
+    OptionRow {
+        name: "replay_no_stall",
+        summary: "The log's times are passed over: its I/Os follow each other as fast as the depth allows",
+        section: Section::Pattern,
+        ..BASE
+    },
+    OptionRow {
+        name: "replay_time_scale",
+        kind: ValueKind::Count { min: 1, max: 1_000_000 },
+        unit: "%",
+        default: DefaultValue::Text("100"),
+        summary: "The pace of a replay in percent of the log's; 200 is twice as fast",
+        section: Section::Pattern,
+        ..BASE
+    },
+    OptionRow {
+        name: "replay_redirect",
+        kind: ValueKind::Path,
+        unit: "path",
+        default: DefaultValue::Unset("each I/O goes to the log's file"),
+        summary: "All I/O of a log goes to this file or device",
+        section: Section::Pattern,
+        ..BASE
+    },
+    OptionRow {
+        name: "replay_align",
+        kind: ValueKind::Bytes,
+        unit: "bytes",
+        default: DefaultValue::Unset("offsets are the log's"),
+        summary: "The log's offsets are rounded down to multiples of it, a power of two",
+        section: Section::Pattern,
+        ..BASE
+    },
+    OptionRow {
+        name: "replay_scale",
+        kind: ValueKind::Count { min: 1, max: 1 << 40 },
+        unit: "number",
+        default: DefaultValue::Text("1"),
+        summary: "The log's offsets are divided by it, before `replay_align`",
+        section: Section::Pattern,
+        ..BASE
+    },
+    OptionRow {
+        name: "replay_skip",
+        kind: ValueKind::Names,
+        unit: "names",
+        default: DefaultValue::Unset("nothing is left out"),
+        summary: "What of a log is left out: `read`, `write`, `trim`, `sync`",
+        section: Section::Pattern,
+        ..BASE
+    },
+    OptionRow {
         name: "filename",
         kind: ValueKind::Paths,
         unit: "paths",
@@ -1824,6 +1888,16 @@ pub const TABLE: &[OptionRow] = &[
         default: DefaultValue::Unset("no log"),
         summary: "Histograms of completion latencies are logged, in `PATH_clat_hist.N.log`",
         detail: "A line every `log_hist_msec`; without that there are none.",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
+        name: "write_iolog",
+        kind: ValueKind::Path,
+        unit: "path",
+        default: DefaultValue::Unset("no log"),
+        summary: "What is issued is written down while the job runs, in fio's iolog format (version 3), for `read_iolog`",
+        detail: "A file of that name is replaced. For a job with one worker. Times count from the worker's beginning.",
         section: Section::Output,
         ..BASE
     },

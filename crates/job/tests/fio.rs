@@ -479,7 +479,7 @@ fn what_is_not_done_is_refused_by_name_with_the_nearest_thing_that_works() {
         ("--allow_mounted_write=1", "unmount it"),
         ("--fallocate=keep", "`fallocate=native`"),
         ("--ioengine=rados", "storage across a network"),
-        ("--read_iolog=x", "describe the pattern"),
+        ("--merge_blktrace_file=x", "`blkparse` prints a trace"),
         ("--bssplit=4k/80:8k/80", "sum to 160"),
     ] {
         let error = wrong(&format!("--name=a --size=1m {asked}")).render();
@@ -529,4 +529,12 @@ fn what_stands_behind_rw_becomes_steps() {
     assert_eq!(text(&job("--rw=randtrimwrite"), "rw"), "randtrimwrite");
     assert_eq!(text(&job("--ba=512"), "blockalign"), "512");
     assert!(wrong("--name=j --size=1m --rw=write:x").render().contains("is not a number"));
+}
+
+#[test]
+fn each_clone_replays_the_next_log_of_a_list() {
+    let request = line("--name=a --read_iolog=x:y --numjobs=3 --read_iolog_chunked=1");
+    let logs: Vec<&str> = request.jobs.iter().map(|job| job.options["read_iolog"].text.as_str()).collect();
+    assert_eq!(logs, ["x", "y", "x"]);
+    assert!(request.jobs.iter().all(|job| !job.options.contains_key("filename")), "the log names the files");
 }

@@ -119,6 +119,26 @@ impl FactsSource for Described {
             _ => Err("it cannot be reached".into()),
         }
     }
+
+    fn iolog(&self, log: &str, settings: &ReplaySettings) -> Result<IologSummary, String> {
+        let lines = match log {
+            "read.log" => "0 /mnt/old read 0 4096\n5 /mnt/old read 8192 4096\n9 /mnt/old sync 0 0\n",
+            "write.log" => "0 /mnt/old write 0 4096\n5 /mnt/old read 512 512\n",
+            "odd.log" => "0 /mnt/old read 100 4096\n",
+            "beyond.log" => "0 /mnt/old read 1048576 512\n",
+            "marked.log" => "0 /dev/vdc write 0 512\n",
+            "mounted.log" => "0 /dev/vdd trim 0 512\n",
+            "dev.log" => "0 /dev/mistyped write 0 512\n",
+            "twice.log" => "0 /mnt/old read 0 512\n0 /mnt//old read 0 512\n",
+            "nothing.log" => "",
+            "bad.log" => "0 /mnt/old read 0 512\n0 /mnt/old write 0 x\n",
+            _ => return Err("No such file or directory (os error 2)".into()),
+        };
+        let files: BTreeSet<&str> = lines.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+        let begin: String = files.iter().map(|file| format!("0 {file} add\n0 {file} open\n")).collect();
+        let text = format!("fio version 3 iolog\n{begin}{lines}");
+        scan_iolog(text.as_bytes(), settings).map_err(|error| error.to_string())
+    }
 }
 
 fn spec(name: &str, options: &[(&str, &str)]) -> JobSpec {
@@ -322,6 +342,14 @@ fn every_row_of_the_table_changes_the_plan() {
         ("write_iops_log", &[], "l"),
         ("write_lat_log", &[], "l"),
         ("write_hist_log", &[], "l"),
+        ("read_iolog", &[], "read.log"),
+        ("replay_no_stall", &[("read_iolog", "read.log")], "true"),
+        ("replay_time_scale", &[("read_iolog", "read.log")], "50"),
+        ("replay_redirect", &[("read_iolog", "read.log")], "/dev/vdb"),
+        ("replay_align", &[("read_iolog", "read.log")], "8k"),
+        ("replay_scale", &[("read_iolog", "read.log")], "2"),
+        ("replay_skip", &[("read_iolog", "read.log")], "sync"),
+        ("write_iolog", &[], "l"),
         ("log_avg_msec", &[("write_bw_log", "l")], "500"),
         ("log_hist_msec", &[("write_hist_log", "l")], "500"),
         ("log_hist_coarseness", &[("write_hist_log", "l")], "2"),
@@ -1404,4 +1432,89 @@ bs = \"1000\"
     } else {
         assert_eq!(explained, expected, "TRUEIO_BLESS=1 rewrites tests/explain.txt");
     }
+}
+
+// ---- logs that are replayed ---------------------------------------------------------------------
+
+#[test]
+fn a_log_says_what_is_done_and_to_which_files() {
+    let job = plan_one(&[("read_iolog", "read.log")]).unwrap();
+    let replay = job.replay.as_ref().expect("it replays");
+    assert_eq!((&replay.names[..], &replay.ops[..]), (&["/mnt/old".to_owned()][..], &[OpKind::Read, OpKind::Sync][..]));
+    assert_eq!((job.files[0].path.as_str(), job.files[0].size_bytes), ("/mnt/old", 12288));
+    assert_eq!(job.files[0].prepare, Prepare::UseExisting);
+    assert_eq!((job.limits.io_bytes, job.pattern.read_sizes.clone()), (8192, BlockSizes::Fixed(4096)));
+    assert!(job.is_paced() && !job.modifies_files());
+    // What the log says itself has no effect, and that is told.
+    let specs = [spec("a", &[("read_iolog", "read.log"), ("rw", "write"), ("bs", "64k"), ("filename", "/mnt/old2")])];
+    let planned = plan(&specs, &Described, &machine()).unwrap();
+    for name in ["rw", "bs", "filename"] {
+        let told = planned.notes.iter().any(|note| note.contains(&format!("`{name} = ")) && note.contains("no effect"));
+        assert!(told, "{name}: {:?}", planned.notes);
+    }
+    assert_eq!(planned.jobs[0].files[0].path, "/mnt/old");
+    // A log without a job's files is no replay of them.
+    let redirected = plan_one(&[("read_iolog", "write.log"), ("replay_redirect", "/mnt/new")]).unwrap();
+    assert_eq!((redirected.files[0].path.as_str(), redirected.files[0].prepare), ("/mnt/new", Prepare::CreateFilled));
+    let simulated = plan_one(&[("read_iolog", "write.log"), ("ioengine", "simulated")]).unwrap();
+    assert_eq!((simulated.files[0].prepare, simulated.files[0].size_bytes), (Prepare::Nothing, 4096));
+}
+
+/// Goal: a log has no more rights than `filename`: what it names goes through the same rules.
+#[test]
+fn the_files_of_a_log_are_written_only_if_they_are_named_and_free() {
+    let permitted = |path: &'static str| ("overwrite_existing", path);
+    for (log, more, rule) in [
+        ("write.log", None, "existing_target_not_named"),
+        ("write.log", Some(permitted("/mnt/old2")), "named_for_overwrite_not_used"),
+        ("beyond.log", None, "size_beyond_target"),
+        ("marked.log", Some(permitted("/dev/vdc")), "signature_not_named"),
+        ("mounted.log", Some(permitted("/dev/vdd")), "target_mounted"),
+        ("dev.log", None, "cannot_create_here"),
+        ("twice.log", None, "iolog_unusable"),
+    ] {
+        let options: Vec<_> = [("read_iolog", log)].into_iter().chain(more).collect();
+        assert_eq!(rule_name(&options), rule, "{log}");
+    }
+    let job = plan_one(&[("read_iolog", "write.log"), permitted("/mnt/old")]).unwrap();
+    assert!(job.modifies_files());
+    // What is left out is not written.
+    assert!(!plan_one(&[("read_iolog", "write.log"), ("replay_skip", "write")]).unwrap().modifies_files());
+    let redirect = [("read_iolog", "write.log"), ("replay_redirect", "/dev/vdd"), permitted("/dev/vdd")];
+    assert_eq!(rule_name(&redirect), "target_mounted");
+    // Offsets that direct I/O cannot transfer.
+    assert_eq!(rule_name(&[("read_iolog", "odd.log"), ("direct", "require")]), "misaligned");
+    let aligned = [("read_iolog", "odd.log"), ("direct", "require"), ("replay_align", "512")];
+    assert!(plan_one(&aligned).is_ok());
+}
+
+#[test]
+fn a_log_that_cannot_be_replayed_or_written_is_refused_with_its_line() {
+    let sentence = |options: &[(&str, &str)]| refused(options).to_string();
+    let bad = sentence(&[("read_iolog", "bad.log")]);
+    assert!(bad.contains("`bad.log`") && bad.contains("line 5: the length `x` is not a whole number"), "{bad}");
+    assert!(sentence(&[("read_iolog", "gone.log")]).contains("No such file"));
+    assert!(sentence(&[("read_iolog", "nothing.log")]).contains("asks for no I/O"));
+    for (name, value) in [
+        ("rate_iops", "10"),
+        ("thinktime", "1ms"),
+        ("fsync", "1"),
+        ("verify", "md5"),
+        ("steady_state", "true"),
+        ("zonemode", "strided"),
+        ("latency_target", "1ms"),
+        ("flow", "2"),
+    ] {
+        assert_eq!(rule_name(&[("read_iolog", "read.log"), (name, value)]), "contradiction", "{name}");
+    }
+    for (name, value) in [("replay_align", "3k"), ("replay_skip", "reads")] {
+        assert_eq!(rule_name(&[("read_iolog", "read.log"), (name, value)]), "bad_value", "{name}");
+    }
+    assert_eq!(rule_name(&[("read_iolog", "read.log"), ("ioengine", "filecreate")]), "engine_lacks");
+    assert_eq!(rule_name(&[("size", "1m"), ("write_iolog", "l"), ("numjobs", "2")]), "iolog_unusable");
+    assert_eq!(rule_name(&[("size", "1m"), ("write_iolog", "l"), ("filename", "a b")]), "iolog_unusable");
+    assert_eq!(rule_name(&[("size", "4k"), ("write_iolog", "l"), ("ioengine", "dircreate")]), "engine_lacks");
+    let both = [spec("a", &[("size", "1m"), ("write_iolog", "l")]), spec("b", &[("size", "1m"), ("write_iolog", "l")])];
+    let refusal = plan(&both, &Described, &machine()).expect_err("refused");
+    assert_eq!(refusal.rule.name(), "iolog_unusable");
 }

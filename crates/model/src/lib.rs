@@ -16,6 +16,7 @@ mod fact;
 mod facts;
 mod histogram;
 mod identity;
+mod iolog;
 mod origin;
 mod output;
 mod plan;
@@ -48,6 +49,9 @@ pub use facts::{
 };
 pub use histogram::{BUCKET_COUNT, Histogram, HistogramError, MAX_TRACKABLE_NS};
 pub use identity::{DeviceIdentity, IdentityKind, Sameness};
+pub use iolog::{
+    IOLOG_HEADER, IologError, IologIo, IologOps, IologSummary, ReplayPlan, ReplaySettings, Replayer, scan as scan_iolog,
+};
 pub use origin::{Origin, Sourced};
 pub use output::{AVERAGE_NS_DEFAULT, Grouping, LogPlan, LogWindow, OutputPlan, PERCENTILES_DEFAULT, Unified};
 pub use plan::{

@@ -113,6 +113,9 @@ pub struct LogPlan {
     pub lat: Option<String>,
     /// Prefix of the log of histograms: `PREFIX_clat_hist.N.log`.
     pub hist: Option<String>,
+    /// Where what is issued is written down, to be replayed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iolog: Option<String>,
     /// Rows are averages over so many nanoseconds; 0: a row an I/O.
     pub average_ns: u64,
     /// A row of histograms every so many nanoseconds.
@@ -130,7 +133,7 @@ pub struct LogPlan {
 }
 
 impl LogPlan {
-    /// True if no log is written.
+    /// True if no log of completions is written.
     pub fn is_empty(&self) -> bool {
         self.bw.is_none() && self.iops.is_none() && self.lat.is_none() && self.hist.is_none()
     }

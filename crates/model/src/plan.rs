@@ -2,7 +2,7 @@
 //! nanoseconds and seeds. A plan is complete before anything is touched; a request that cannot be
 //! planned is refused instead.
 
-use crate::{Control, OpKind, Origin, OutputPlan, SourcePlan, SteadyPlan, Verify};
+use crate::{Control, OpKind, Origin, OutputPlan, ReplayPlan, SourcePlan, SteadyPlan, Verify};
 use serde::{Deserialize, Serialize};
 
 /// Everything that a run does, in order.
@@ -62,6 +62,9 @@ pub struct JobPlan {
     /// What is written, if it is fetched instead of made; `content` says nothing then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourcePlan>,
+    /// The log that says what is done and when; pattern, sizes and limits then only sum it up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Box<ReplayPlan>>,
     /// The program that does the I/O; the engine is then [`EngineKind::Command`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandPlan>,
@@ -122,8 +125,16 @@ impl JobPlan {
     /// allocates whatever the operation is called.
     pub fn modifies_files(&self) -> bool {
         let is_offline = self.verify.as_ref().is_some_and(|verify| verify.is_offline);
-        let writes = !is_offline && !matches!(self.pattern.mix, OpMix::Only(OpKind::Read));
+        let writes = match &self.replay {
+            Some(replay) => replay.ops.iter().any(|op| matches!(op, OpKind::Write | OpKind::Trim)),
+            None => !is_offline && !matches!(self.pattern.mix, OpMix::Only(OpKind::Read)),
+        };
         self.engine == EngineKind::Falloc || writes
+    }
+
+    /// True if each I/O has a moment at which it is due, so that latency counts from then.
+    pub fn is_paced(&self) -> bool {
+        self.pace.is_some() || self.replay.as_ref().is_some_and(|replay| replay.settings.is_paced)
     }
 }
 

@@ -184,6 +184,9 @@ pub fn shape_of(job: &JobPlan) -> String {
             &job.pattern.read_sizes,
         ),
     };
+    if let Some(replay) = &job.replay {
+        text = format!("replay of {}, {text}", replay.log);
+    }
     text.push(' ');
     text.push_str(&match sizes {
         BlockSizes::Fixed(bytes) => short_bytes(*bytes),
@@ -252,6 +255,13 @@ pub(crate) fn manner_of(job: &JobPlan) -> String {
                 Some(writes) => format!("reads due at {}, writes at {} for each worker", of(rate), of(writes)),
             });
         }
+    }
+    if let Some(replay) = &job.replay {
+        parts.push(match (replay.settings.is_paced, replay.settings.time_scale_percent) {
+            (false, _) => "without the log's times".to_owned(),
+            (true, 100) => "at the log's times".to_owned(),
+            (true, percent) => format!("at {percent} % of the log's pace"),
+        });
     }
     if let Some(ns) = job.limits.runtime_ns {
         parts.push(format!("{} planned", units::format_duration_ns(ns)));

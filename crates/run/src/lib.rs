@@ -15,6 +15,7 @@ mod criterion;
 mod files;
 mod identity;
 mod interrupt;
+mod iologs;
 mod logs;
 mod merge;
 mod phase;

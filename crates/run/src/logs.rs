@@ -36,6 +36,12 @@ pub struct LogError {
     source: io::Error,
 }
 
+impl LogError {
+    pub(crate) fn new(path: String, source: io::Error) -> Self {
+        Self { path, source }
+    }
+}
+
 /// The logs of one phase.
 #[derive(Debug)]
 pub(crate) struct Logs {

@@ -2,6 +2,7 @@
 
 use crate::criterion::{Judge, Judges};
 use crate::files::{FileError, Prepared};
+use crate::iologs::Iologs;
 use crate::logs::Logs;
 use crate::merge::merge;
 use crate::strace::Strace;
@@ -74,6 +75,8 @@ pub(crate) struct Witnesses<'a> {
     pub(crate) has_strace: bool,
     /// Where each I/O is written down.
     pub(crate) logs: Option<&'a Logs>,
+    /// Where each I/O is written down for a replay.
+    pub(crate) iologs: Option<&'a Iologs>,
     /// What a record of the run so far is made of, for whoever wants results meanwhile.
     pub(crate) so_far: Option<(&'a RunRecord, &'a str)>,
 }
@@ -118,6 +121,7 @@ impl Setting<'_> {
         // Log files are numbered by worker over the whole run.
         let earlier = record.plan.jobs.iter().take_while(|job| job.phase != jobs[0].phase);
         let logs = Logs::start(jobs, 1 + earlier.map(|job| job.workers).sum::<u32>())?;
+        let iologs = Iologs::start(jobs)?;
         // Jobs of a phase all say the same; the plan made sure.
         let settled = match jobs.first().and_then(|job| job.steady_state) {
             Some(plan) => {
@@ -133,6 +137,7 @@ impl Setting<'_> {
             syscalls: jobs.iter().any(|job| job.trace_syscalls).then(SyscallWatch::new),
             has_strace: jobs.iter().any(|job| job.strace),
             logs: logs.as_ref(),
+            iologs: iologs.as_ref(),
             so_far: Some((record, &name)),
         };
         let (reports, counted) = match settled {
@@ -141,6 +146,7 @@ impl Setting<'_> {
             Some(_) => (jobs.iter().map(|_| Vec::new()).collect(), self.nothing_counted()),
         };
         let log_fault = logs.and_then(|logs| logs.finish().err());
+        let log_fault = iologs.and_then(|iologs| iologs.finish().err()).or(log_fault);
         let mut phase = PhaseRecord {
             name: name.clone(),
             begin_ns: counted.begin_ns,
@@ -287,7 +293,7 @@ impl Setting<'_> {
         witnesses: Witnesses<'_>,
         observer: &mut dyn Observer,
     ) -> (Vec<Vec<WorkerReport>>, Counted) {
-        let Witnesses { mut watch, mut syscalls, has_strace, logs, so_far } = witnesses;
+        let Witnesses { mut watch, mut syscalls, has_strace, logs, iologs, so_far } = witnesses;
         let start = Start::holding_end();
         // A job that ends others must not be taken for a signal.
         let over = AtomicBool::new(false);
@@ -334,6 +340,9 @@ impl Setting<'_> {
                             job.engine.touches_files() && job.engine != EngineKind::Mmap && job.command.is_none()
                         }),
                         log: logs.filter(|_| !job.output.logs.is_empty()).map(|logs| logs.door(next as u32)),
+                        iolog: iologs
+                            .filter(|_| job.output.logs.iolog.is_some())
+                            .map(|iologs| iologs.door(next as u32)),
                         snapshot: snapshots.get(next),
                         judge: judges.get(next).map(|judge| judge as &dyn SpanJudge),
                         waits_for,

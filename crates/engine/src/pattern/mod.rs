@@ -12,6 +12,7 @@ mod permutation;
 mod steps;
 
 use crate::pace::Calendar;
+use crate::replay::Replay;
 use crate::request::{REQUEST_BLOCK, Request};
 use distribution::{BlockSampler, below};
 use permutation::Permutation;
@@ -53,6 +54,8 @@ pub struct Generator {
     is_endless: bool,
     /// What comes after the last whole block of a body that is fetched, the next one last.
     tail: Vec<Request>,
+    /// The log that says what comes, instead of all of this.
+    replay: Option<Box<Replay>>,
 }
 
 #[derive(Debug)]
@@ -211,9 +214,11 @@ impl Generator {
             (Sizes::Fixed(a), Sizes::Fixed(b)) if a == b => Some(*a),
             _ => None,
         };
+        let replay = plan.replay.as_deref().map(|replay| Box::new(Replay::open(plan, replay)));
         let files: Vec<FileCursor> = plan
             .files
             .iter()
+            .filter(|_| replay.is_none())
             .enumerate()
             .map(|(i, file)| {
                 let seed = mix64(seed ^ (i as u64 + 1));
@@ -268,6 +273,7 @@ impl Generator {
             left_ios: plan.limits.io_count.unwrap_or(u64::MAX),
             is_endless: plan.limits.is_time_based,
             tail: tail_of(plan),
+            replay,
         }
     }
 
@@ -289,8 +295,16 @@ impl Generator {
 
     /// Writes the next requests to `out`; returns how many. 0: the job has done all it should.
     pub fn refill(&mut self, out: &mut [Request; REQUEST_BLOCK]) -> usize {
+        if let Some(replay) = &mut self.replay {
+            return replay.refill(out);
+        }
         let filled = self.refill_blocks(out);
         if filled == 0 && !self.tail.is_empty() { self.refill_tail(out) } else { filled }
+    }
+
+    /// The log that is replayed, if one is.
+    pub(crate) fn replay(&mut self) -> Option<&mut Replay> {
+        self.replay.as_deref_mut()
     }
 
     fn refill_blocks(&mut self, out: &mut [Request; REQUEST_BLOCK]) -> usize {

@@ -59,6 +59,7 @@ fn plan(blocks: u64, offset: u64, mix: OpMix, order: Order, sizes: BlockSizes) -
             refill: false,
         },
         source: None,
+        replay: None,
         command: None,
         cpu_load: None,
         guard: trueio_model::Guard::default(),

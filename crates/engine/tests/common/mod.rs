@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use trueio_engine::{
-    AnyClock, LogDoor, LoggedIo, Progress, Snapshot, Start, TargetFile, WorkerContext, WorkerReport, choose_clock,
-    log_channel, run_worker,
+    AnyClock, IssuedIo, LogDoor, LoggedIo, Progress, Snapshot, Start, TargetFile, WorkerContext, WorkerReport,
+    choose_clock, log_channel, run_worker,
 };
 use trueio_model::{
     Arrivals, BlockSizes, Content, ContentKind, DirectPolicy, Distribution, EngineKind, FilePlan, FileSelection, Flush,
-    Histogram, JobPlan, Limits, OpKind, OpMix, OpRecord, Order, OutputPlan, Pace, Pattern, Prepare, Queue,
-    SimulatedDevice, SyncMode, Think, UringOptions, Verify, WriteFlags,
+    Histogram, JobPlan, Limits, OpKind, OpMix, OpRecord, Order, OutputPlan, Pace, Pattern, Prepare, Queue, ReplayPlan,
+    ReplaySettings, SimulatedDevice, SyncMode, Think, UringOptions, Verify, WriteFlags, scan_iolog,
 };
 
 pub const KIB: u64 = 1 << 10;
@@ -53,6 +53,7 @@ pub struct Job {
     pub stop: AtomicBool,
     pub worker: u32,
     pub log: Option<LogDoor>,
+    pub iolog: Option<LogDoor<IssuedIo>>,
     pub snapshot: Option<Arc<Snapshot>>,
     pub judge: Option<Arc<dyn trueio_engine::SpanJudge>>,
     pub flow: Option<Arc<trueio_engine::Flow>>,
@@ -100,6 +101,7 @@ impl Job {
                 refill: false,
             },
             source: None,
+            replay: None,
             command: None,
             cpu_load: None,
             guard: trueio_model::Guard::default(),
@@ -135,6 +137,7 @@ impl Job {
             stop: AtomicBool::new(false),
             worker: 0,
             log: None,
+            iolog: None,
             snapshot: None,
             judge: None,
             flow: None,
@@ -261,6 +264,34 @@ impl Job {
         })
     }
 
+    /// Runs the job and collects what it issued.
+    pub fn run_issued(mut self) -> (WorkerReport, Vec<IssuedIo>) {
+        let (door, chunks) = log_channel();
+        self.iolog = Some(door);
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(move || chunks.into_iter().flat_map(|chunk| chunk.ios).collect());
+            let report = self.run();
+            self.iolog = None;
+            (report, reader.join().expect("the reader does not panic"))
+        })
+    }
+
+    /// Makes it replay a log of the files that it has.
+    pub fn replaying(mut self, log: &std::path::Path, settings: ReplaySettings) -> Self {
+        let summary = scan_iolog(std::fs::File::open(log).unwrap(), &settings).unwrap();
+        let ops = [OpKind::Read, OpKind::Write, OpKind::Trim, OpKind::Sync];
+        let length = |op| summary.of(op).length_bytes_max;
+        self.plan.replay = Some(Box::new(ReplayPlan {
+            log: log.to_str().unwrap().to_owned(),
+            settings,
+            names: summary.files.iter().map(|(name, _)| name.clone()).collect(),
+            ops: ops.into_iter().filter(|op| summary.of(*op).count > 0).collect(),
+            length_bytes_max: length(OpKind::Read).max(length(OpKind::Write)),
+        }));
+        self.plan.pattern.mix = OpMix::ReadWrite { read_percent: 50 };
+        self
+    }
+
     /// Runs the job on a thread of its own, from a given start.
     pub fn run_from(&self, start: &Start) -> WorkerReport {
         self.run_sampled(start, None)
@@ -281,6 +312,7 @@ impl Job {
                     clock: clock(),
                     sample_window,
                     log: self.log.clone(),
+                    iolog: self.iolog.clone(),
                     snapshot: self.snapshot.as_deref(),
                     judge: self.judge.as_deref(),
                     flow: self.flow.as_deref(),

@@ -29,7 +29,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         let (Some(achieved), true) = (work.record.achieved_depth, holds) else { continue };
         // What is offered less often than the disk takes it fills no queue: a pace, pauses, a source. And a search
         // for a depth lowers it on purpose.
-        if job.pace.is_some() || job.think.is_some() || job.source.is_some() || !job.control.is_none() {
+        if job.is_paced() || job.think.is_some() || job.source.is_some() || !job.control.is_none() {
             continue;
         }
         let asked = work.depth();

@@ -19,7 +19,7 @@ pub(crate) const NAME: &str = "pace";
 const WITNESS: &str = "the schedule of intended starts";
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
-    let paced: Vec<_> = facts.works().filter(|work| work.job.pace.is_some()).collect();
+    let paced: Vec<_> = facts.works().filter(|work| work.job.is_paced()).collect();
     if paced.is_empty() {
         return not_applicable(NAME, "No rate was asked for: each worker goes on as soon as it can.");
     }

@@ -83,6 +83,7 @@ pub fn job(path: &str, mix: OpMix, size_bytes: u64) -> JobPlan {
             refill: false,
         },
         source: None,
+        replay: None,
         command: None,
         cpu_load: None,
         guard: trueio_model::Guard::default(),

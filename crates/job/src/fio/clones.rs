@@ -53,6 +53,21 @@ pub(super) fn files(said: &Said, clone: u64, spec: &mut JobSpec, run: &mut Run, 
             Err(message) => said.complain(word, &BadValue::whole(message, word.text()), problems),
         }
     }
+    if let Some(word) = said.word("read_iolog") {
+        match ValueKind::Paths.read(word.text()) {
+            Ok(Value::Paths(logs)) => {
+                let log = &logs[clone as usize % logs.len()];
+                spec.set("read_iolog", log.clone(), word.origin());
+            }
+            Ok(_) => {}
+            Err(message) => said.complain(word, &BadValue::whole(message, word.text()), problems),
+        }
+        // fio, too, passes them over: the log names the files.
+        for name in ["filename", "nrfiles"].into_iter().filter(|name| said.word(name).is_some()) {
+            run.note(&said.section.name, format!("`{name}` has no effect: the log names the files (`read_iolog`)"));
+        }
+        return true;
+    }
     let Some(nrfiles) = said.count("nrfiles", problems) else { return true };
     let engine = said.word("ioengine").map_or("", |word| word.text());
     if EngineKind::ALL.iter().any(|kind| kind.name() == engine && kind.works_on_names()) {

@@ -8,9 +8,9 @@
 
 use super::lower::{preset, writes};
 use super::{FioError, FioProblem, Settings};
-use crate::plan::{FactsSource, Target, join_path};
+use crate::plan::{FactsSource, Target, join_path, replay_of};
 use crate::value::{Extent, Value, ValueKind, write_bytes, write_paths};
-use trueio_model::{EngineKind, JobSpec, Origin, SpecValue, TargetKind};
+use trueio_model::{EngineKind, JobSpec, OpKind, Origin, SpecValue, TargetKind};
 
 /// Looks at the targets of jobs that were read from fio's language, and enters what follows.
 ///
@@ -27,18 +27,28 @@ pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Se
             continue;
         }
         let is_changing = kind.is_some_and(|kind| kind == EngineKind::Falloc || kind.works_on_names());
-        let is_writing = (writes(spec) && !is_offline) || is_changing;
+        // The files of a log are those that its job names, for whoever wrote the one chose the other.
+        let replayed = replay_of(spec).and_then(|(log, settings)| facts.iolog(&log, &settings).ok());
+        let is_writing = match &replayed {
+            Some(log) => log.of(OpKind::Write).count + log.of(OpKind::Trim).count > 0,
+            None if spec.options.contains_key("read_iolog") => continue,
+            None => (writes(spec) && !is_offline) || is_changing,
+        };
         if settings.is_readonly && is_writing {
             let rw = spec.options.get("rw").map_or("read", |rw| rw.text.as_str());
             problems.push(FioProblem {
-                message: format!("job `{}` would write or trim (`rw={rw}`), and `--readonly` forbids it", fio.name),
+                message: match replayed {
+                    None => format!("job `{}` would write or trim (`rw={rw}`), and `--readonly` forbids it", fio.name),
+                    Some(_) => format!("the log of job `{}` writes or trims, and `--readonly` forbids it", fio.name),
+                },
                 place: None,
                 hint: Some("leave out `--readonly`, or run jobs that read".to_owned()),
             });
             continue;
         }
         // A job that is called like a device uses the device.
-        if fio.said("filename").is_none()
+        if replayed.is_none()
+            && fio.said("filename").is_none()
             && fio.name.contains('/')
             && let Target::Present(device) = facts.look(&fio.name)
             && matches!(device.kind, TargetKind::BlockDevice | TargetKind::CharacterDevice)
@@ -54,7 +64,11 @@ pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Se
             continue;
         }
         let mut existing = Vec::new();
-        for path in paths(spec) {
+        let paths = match &replayed {
+            Some(log) => in_directory(spec, log.files.iter().map(|(name, _)| name)),
+            None => paths(spec),
+        };
+        for path in paths {
             match facts.look(&path) {
                 Target::Present(found) if matches!(found.kind, TargetKind::File | TargetKind::BlockDevice) => {
                     existing.push(path);
@@ -108,14 +122,18 @@ fn clip(spec: &mut JobSpec, facts: &dyn FactsSource) {
 
 /// The paths of a job, as the plan will open them.
 fn paths(spec: &JobSpec) -> Vec<String> {
-    let read = |name: &str, kind: ValueKind| {
-        let text = &spec.options.get(name)?.text;
-        match kind.read(text) {
-            Ok(Value::Paths(paths)) => Some(paths),
-            _ => None,
-        }
-    };
-    let directory = read("directory", ValueKind::Path).and_then(|paths| paths.into_iter().next());
-    let names = read("filename", ValueKind::Paths).unwrap_or_default();
-    names.iter().map(|name| join_path(directory.as_deref(), name)).collect()
+    in_directory(spec, &read_paths(spec, "filename", ValueKind::Paths))
+}
+
+fn read_paths(spec: &JobSpec, name: &str, kind: ValueKind) -> Vec<String> {
+    match spec.options.get(name).map(|value| kind.read(&value.text)) {
+        Some(Ok(Value::Paths(paths))) => paths,
+        _ => Vec::new(),
+    }
+}
+
+/// Names in the job's directory.
+fn in_directory<'a>(spec: &JobSpec, names: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    let directory = read_paths(spec, "directory", ValueKind::Path).into_iter().next();
+    names.into_iter().map(|name| join_path(directory.as_deref(), name)).collect()
 }

@@ -171,7 +171,12 @@ pub(super) fn plain(path: &str) -> String {
 
 /// Every path named for destruction must be a target that exists: a name that misses its target is
 /// a mistake, and mistakes about destruction are not passed over.
-fn check_overwrite_names(planner: &mut Planner, values: &Values, usage: &Use, paths: &[String]) -> Result<(), Refusal> {
+pub(super) fn check_overwrite_names(
+    planner: &mut Planner,
+    values: &Values,
+    usage: &Use,
+    paths: &[String],
+) -> Result<(), Refusal> {
     for path in values.paths("overwrite_existing").unwrap_or(&[]) {
         if !paths.contains(path) {
             let rule = Rule::NamedForOverwriteNotUsed { path: path.clone(), targets: paths.to_vec() };
@@ -217,7 +222,7 @@ fn check_in_use(
     Ok(())
 }
 
-fn existing_file(
+pub(super) fn existing_file(
     planner: &mut Planner,
     values: &Values,
     usage: &Use,
@@ -329,7 +334,7 @@ fn said_size_bytes(values: &Values, (file_count, filesize): (usize, Option<u64>)
     }
 }
 
-fn new_file(
+pub(super) fn new_file(
     planner: &mut Planner,
     values: &Values,
     usage: &Use,
@@ -454,7 +459,7 @@ pub(super) fn directory_facts(planner: &mut Planner, values: &Values, path: &str
     Ok(facts)
 }
 
-fn untouched_file(values: &Values, path: &str, sizes: (usize, Option<u64>)) -> Result<JobFile, Refusal> {
+pub(super) fn untouched_file(values: &Values, path: &str, sizes: (usize, Option<u64>)) -> Result<JobFile, Refusal> {
     let offset_bytes = match values.extent("offset") {
         Some(Extent::Bytes(bytes)) => bytes,
         Some(Extent::Percent(percent)) => percent_of(UNTOUCHED_SIZE_BYTES, percent),

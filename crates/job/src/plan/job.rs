@@ -7,6 +7,7 @@ use super::files::{JobFile, Use, plan_files};
 use super::handling::plan_handling;
 use super::names::plan_names;
 use super::output::plan_output;
+use super::replay::{Replayed, plan_iolog, plan_replay};
 use super::source::plan_body;
 use super::steps::plan_steps;
 use super::values::Values;
@@ -29,11 +30,19 @@ const SEED_BASE: u64 = 0x7472_7565_696f_0001;
 pub(super) struct Ops {
     pub(super) mix: OpMix,
     pub(super) is_random: bool,
+    /// Whether a log that is replayed reads, writes, trims.
+    pub(super) replayed: Option<[bool; 3]>,
 }
 
 impl Ops {
     pub(super) fn has(self, op: OpKind) -> bool {
         match self.mix {
+            _ if let Some([reads, writes, trims]) = self.replayed => match op {
+                OpKind::Read => reads,
+                OpKind::Write => writes,
+                OpKind::Trim => trims,
+                OpKind::Sync => false,
+            },
             OpMix::Only(only) => only == op,
             OpMix::ReadWrite { .. } => matches!(op, OpKind::Read | OpKind::Write),
         }
@@ -46,8 +55,11 @@ pub(super) fn plan_job(
     index: usize,
     phase: u32,
 ) -> Result<JobPlan, Refusal> {
-    let ops = plan_ops(planner, values)?;
-    let (mut sizes, sizes_option) = plan_sizes(values)?;
+    let replayed = plan_replay(planner, values)?;
+    let (ops, (mut sizes, sizes_option)) = match &replayed {
+        Some(replayed) => (replayed.ops(values), (replayed.sizes(), "read_iolog")),
+        None => (plan_ops(planner, values)?, plan_sizes(values)?),
+    };
     if sizes_option != "bs" {
         values.derive("bs", "", format!("`{sizes_option}` says the sizes"));
     }
@@ -68,6 +80,9 @@ pub(super) fn plan_job(
         }
         false => plan_engine(planner, values, ops, write_flags)?,
     };
+    if let Some(replayed) = &replayed {
+        replayed.check_engine(values, engine)?;
+    }
     if engine.works_on_names() {
         // A name has no size; what is counted is names.
         sizes = [const { BlockSizes::Fixed(1) }; 3];
@@ -75,7 +90,7 @@ pub(super) fn plan_job(
     }
     let used: Vec<(OpKind, &BlockSizes)> =
         [OpKind::Read, OpKind::Write, OpKind::Trim].into_iter().zip(&sizes).filter(|(op, _)| ops.has(*op)).collect();
-    let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().expect("a job has operations");
+    let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().unwrap_or(0);
     let (write_flags, uring) = plan_engine_options(planner, values, engine, ops, write_flags)?;
     let direct = plan_direct(values, engine, write_flags, uring)?;
     let sync = plan_sync(planner, values, engine, ops)?;
@@ -100,9 +115,10 @@ pub(super) fn plan_job(
         let rule = Rule::EngineLacks { engine, lack, hint: "leave `fallocate` out, or choose another engine" };
         return Err(values.refuse("fallocate", rule));
     }
-    let files = match engine.works_on_names() {
-        true => vec![plan_names(planner, values, engine)?],
-        false => plan_files(planner, values, &usage)?,
+    let files = match &replayed {
+        Some(replayed) => replayed.files(planner, values, &usage)?,
+        None if engine.works_on_names() => vec![plan_names(planner, values, engine)?],
+        None => plan_files(planner, values, &usage)?,
     };
     if engine.moves_no_data() {
         check_without_data(values, engine, ops, &files)?;
@@ -142,7 +158,13 @@ pub(super) fn plan_job(
         false => None,
     };
     let region_bytes = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
-    let limits = plan_limits(values, engine, region_bytes, block_bytes_max)?;
+    let limits = match &replayed {
+        Some(replayed) => {
+            values.derive("io_size", write_bytes(replayed.bytes()), "what the log transfers");
+            Limits { io_bytes: replayed.bytes(), loops: 1, io_count: None, ..plan_times(values) }
+        }
+        None => plan_limits(values, engine, region_bytes, block_bytes_max)?,
+    };
     let verified = Verified {
         engine,
         ops,
@@ -186,6 +208,15 @@ pub(super) fn plan_job(
         _ => None,
     };
     let steady_state = plan_steady_state(planner, values, &files, verify.as_ref())?;
+    let paths: Vec<&str> = files.iter().map(|file| file.plan.path.as_str()).collect();
+    let iolog = plan_iolog(values, &paths)?;
+    if iolog.is_some() && (is_command || engine.works_on_names() || engine == EngineKind::Cpuio) {
+        let lack = "issues nothing that a log could hold, as `write_iolog` asks for".into();
+        let rule = Rule::EngineLacks { engine, lack, hint: "leave `write_iolog` out" };
+        return Err(values.refuse("write_iolog", rule));
+    }
+    let mut output = plan_output(planner, values);
+    output.logs.iolog = iolog;
     let [read_sizes, write_sizes, trim_sizes] = sizes;
     let nice = values.integer("nice").map(|nice| i32::try_from(nice).expect("the row's bounds keep it small"));
     Ok(JobPlan {
@@ -207,6 +238,7 @@ pub(super) fn plan_job(
         think,
         content,
         source,
+        replay: replayed.map(Replayed::into_plan),
         command,
         cpu_load: plan_cpu_load(planner, values, engine)?,
         guard: plan_guard(planner, values, ops.mix),
@@ -226,7 +258,7 @@ pub(super) fn plan_job(
         continue_on_error: values.choice("continue_on_error") == Some("all"),
         trace_syscalls: values.bool("trace_syscalls"),
         strace: values.bool("strace"),
-        output: plan_output(planner, values),
+        output,
         values: take(values).into_plan_values(),
     })
 }
@@ -307,7 +339,7 @@ fn plan_ops(planner: &mut Planner, values: &mut Values) -> Result<Ops, Refusal> 
         "rw" => OpMix::ReadWrite { read_percent: u8::try_from(read_percent).expect("a percentage") },
         other => unreachable!("`{other}` is no word of `rw`"),
     };
-    let ops = Ops { mix, is_random };
+    let ops = Ops { mix, is_random, replayed: None };
     if matches!(mix, OpMix::Only(_)) {
         note_unused(planner, values, &["rwmixread", "rwmixwrite"], "the job does not mix reads and writes");
     }
@@ -908,15 +940,20 @@ fn plan_limits(
         let reason = format!("{} is less than one block of {}", write_bytes(io_bytes), write_bytes(block_bytes_max));
         return Err(values.refuse(option, Rule::BadValue { option, reason }));
     }
-    Ok(Limits {
-        io_bytes,
+    Ok(Limits { io_bytes, ..plan_times(values) })
+}
+
+/// What is said of times and counts.
+fn plan_times(values: &Values) -> Limits {
+    Limits {
+        io_bytes: 0,
         loops: values.number("loops").unwrap_or(1),
         io_count: values.number("number_ios").filter(|count| *count > 0),
-        runtime_ns,
-        is_time_based,
+        runtime_ns: values.duration_ns("runtime"),
+        is_time_based: values.bool("time_based"),
         ramp_ns: values.duration_ns("ramp_time").unwrap_or(0),
         start_delay_ns: values.duration_ns("startdelay").unwrap_or(0),
-    })
+    }
 }
 
 /// Rounds repeat a job, so it must be one that can be repeated on the same bytes.

@@ -53,6 +53,7 @@ fn plan_logs(planner: &mut Planner, values: &Values) -> LogPlan {
         iops: prefix("write_iops_log"),
         lat: prefix("write_lat_log"),
         hist: prefix("write_hist_log"),
+        iolog: None,
         average_ns: values.number("log_avg_msec").unwrap_or(0) * 1_000_000,
         hist_ns: values.number("log_hist_msec").unwrap_or(0) * 1_000_000,
         hist_coarseness: values.number("log_hist_coarseness").map_or(0, |n| n as u8),

@@ -302,7 +302,7 @@ impl Entry<'_> {
     /// moment an I/O was due always has them.
     pub(super) fn percentiles(&self) -> [bool; 3] {
         let output = &self.plan.output;
-        [output.slat_percentiles, output.clat_percentiles, output.lat_percentiles || self.plan.pace.is_some()]
+        [output.slat_percentiles, output.clat_percentiles, output.lat_percentiles || self.plan.is_paced()]
     }
 
     /// What fio tells of the search for a queue depth, whether there was one or not.
@@ -413,7 +413,7 @@ fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a>
         }
         entry.failure_count = entry.failure_count.saturating_add(failures);
         for op in &job.ops {
-            let is_paced = unit.plan.pace.is_some();
+            let is_paced = unit.plan.is_paced();
             let figures = match op.op {
                 OpKind::Read => &mut entry.ops[0],
                 OpKind::Write => &mut entry.ops[1],

@@ -317,7 +317,7 @@ fn evidence(document: &Document<'_>) -> Object {
         .entries
         .iter()
         .map(|entry| {
-            let moment = if entry.plan.pace.is_some() { "the intended start" } else { "the submission" };
+            let moment = if entry.plan.is_paced() { "the intended start" } else { "the submission" };
             Tree::Text(moment.to_owned())
         })
         .collect();

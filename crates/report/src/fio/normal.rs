@@ -154,7 +154,7 @@ fn evidence(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
         return;
     }
     let _ = write!(text, "     trueio    : {} {}", phase.verdict, phase.level);
-    if entry.plan.pace.is_some() {
+    if entry.plan.is_paced() {
         text.push_str(", lat counts from the intended start");
     }
     if let Some((hostname, _)) = document.server {

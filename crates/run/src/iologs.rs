@@ -1,0 +1,133 @@
+//! What jobs issue, written down in fio's iolog format while they run, to be replayed.
+//!
+//! Workers hand over what they issued ([`log_channel`]); one thread writes lines, so memory does not grow with the run,
+//! and a run that is killed leaves its log up to then.
+//!
+//! A log is of version 3: each line has its time in microseconds since the worker began, so a start delay is not in
+//! it and a ramp is. A file of its name is replaced: fio appends, and what comes of it has two beginnings.
+//!
+//! Cannot see: sync calls at the job's end (they belong to no moment of a replay), and what other programs do.
+
+use crate::logs::LogError;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
+use trueio_engine::{IssuedIo, LogChunk, LogDoor, log_channel};
+use trueio_model::{IOLOG_HEADER, JobPlan, OpKind};
+
+/// The iologs of one phase.
+#[derive(Debug)]
+pub(crate) struct Iologs {
+    door: LogDoor<IssuedIo>,
+    writer: JoinHandle<Result<(), LogError>>,
+}
+
+/// One worker's log.
+struct Iolog {
+    path: String,
+    out: BufWriter<File>,
+    names: Vec<String>,
+    last_us: u64,
+}
+
+impl Iologs {
+    /// Makes the files of the phase's jobs; `None` if no job wants any.
+    ///
+    /// # Errors
+    /// A file that cannot be made.
+    pub(crate) fn start(jobs: &[JobPlan]) -> Result<Option<Self>, LogError> {
+        if jobs.iter().all(|job| job.output.logs.iolog.is_none()) {
+            return Ok(None);
+        }
+        let mut workers = Vec::new();
+        for job in jobs {
+            // The plan made sure that a job with a log has one worker.
+            for _ in 0..job.workers {
+                workers.push(match &job.output.logs.iolog {
+                    Some(path) => Some(Iolog::new(path, job, jobs)?),
+                    None => None,
+                });
+            }
+        }
+        let (door, chunks) = log_channel();
+        let writer = std::thread::Builder::new()
+            .name("iologs".to_owned())
+            .spawn(move || write_all(workers, &chunks))
+            .map_err(|source| LogError::new("of the phase".to_owned(), source))?;
+        Ok(Some(Self { door, writer }))
+    }
+
+    /// The door of a worker of the phase, counted from 0.
+    pub(crate) fn door(&self, worker: u32) -> LogDoor<IssuedIo> {
+        self.door.of_worker(worker)
+    }
+
+    /// All workers have ended: writes what is left.
+    ///
+    /// # Errors
+    /// The first log that could not be written.
+    pub(crate) fn finish(self) -> Result<(), LogError> {
+        drop(self.door);
+        self.writer.join().unwrap_or(Ok(()))
+    }
+}
+
+impl Iolog {
+    fn new(path: &str, job: &JobPlan, jobs: &[JobPlan]) -> Result<Self, LogError> {
+        let failed = |source| LogError::new(path.to_owned(), source);
+        let replays = jobs.iter().filter_map(|job| job.replay.as_ref()).any(|replay| replay.log == path);
+        if replays || jobs.iter().flat_map(|job| &job.files).any(|file| file.path == path) {
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "a job uses a file of that name")));
+        }
+        let mut out = BufWriter::with_capacity(64 << 10, File::create(path).map_err(failed)?);
+        let names: Vec<String> = job.files.iter().map(|file| file.path.clone()).collect();
+        let mut begin = || -> io::Result<()> {
+            writeln!(out, "{IOLOG_HEADER}")?;
+            names.iter().try_for_each(|name| writeln!(out, "0 {name} add"))?;
+            names.iter().try_for_each(|name| writeln!(out, "0 {name} open"))?;
+            out.flush()
+        };
+        begin().map_err(failed)?;
+        Ok(Self { path: path.to_owned(), out, names, last_us: 0 })
+    }
+
+    fn write(&mut self, io: &IssuedIo) -> io::Result<()> {
+        let request = &io.request;
+        let word = match request.op {
+            OpKind::Read => "read",
+            OpKind::Write => "write",
+            OpKind::Trim => "trim",
+            OpKind::Sync if request.data_only => "datasync",
+            OpKind::Sync => "sync",
+        };
+        self.last_us = io.at_ns / 1_000;
+        let name = &self.names[usize::from(request.file)];
+        writeln!(self.out, "{} {name} {word} {} {}", self.last_us, request.offset, request.length)
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        for name in &self.names {
+            writeln!(self.out, "{} {name} close", self.last_us)?;
+        }
+        self.out.flush()
+    }
+}
+
+/// Writes what comes until every worker has ended. After a failure it goes on taking, so that nobody waits.
+fn write_all(mut workers: Vec<Option<Iolog>>, chunks: &Receiver<LogChunk<IssuedIo>>) -> Result<(), LogError> {
+    let mut result = Ok(());
+    for chunk in chunks {
+        if let (Ok(()), Some(Some(log))) = (&result, workers.get_mut(chunk.worker as usize)) {
+            let written = chunk.ios.iter().try_for_each(|io| log.write(io)).and_then(|()| log.out.flush());
+            result = written.map_err(|source| LogError::new(log.path.clone(), source));
+        }
+        chunk.give_back();
+    }
+    for log in workers.iter_mut().flatten() {
+        if result.is_ok() {
+            result = log.end().map_err(|source| LogError::new(log.path.clone(), source));
+        }
+    }
+    result
+}
