@@ -165,3 +165,42 @@ fn a_log_on_standard_input_is_replayed_if_it_is_a_file() {
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(common::joined(&told).contains("instead: keep it in a file"), "{told}");
 }
+
+/// Goal: logs are stored compressed in fio's way: fio prints ours, and we print fio's, line for line.
+#[test]
+fn compressed_logs_are_read_by_fio_and_fios_by_us() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("f", 1 << 18);
+    let job = |name: &str| {
+        format!(
+            "--name=a --filename=f --size=256k --io_size=16m --rw=randrw --bs=4k --ioengine=psync --log_compression=64k \
+             --write_lat_log={name} --write_bw_log={name} --log_store_compressed=1 --log_offset=1"
+        )
+    };
+    let ran = fio(&sandbox, &format!("{} --output=out", job("ours")));
+    ran.assert_code(0);
+    for log in ["ours_lat.1.log.fz", "ours_clat.1.log.fz", "ours_bw.1.log.fz"] {
+        let printed = fio(&sandbox, &format!("--inflate-log={log}"));
+        printed.assert_code(0);
+        assert_eq!(printed.out.lines().count(), 4096, "{log}");
+        let is_whole = |line: &str| line.split(", ").filter(|field| field.parse::<u64>().is_ok()).count() == 6;
+        assert!(printed.out.lines().all(is_whole), "{log}");
+        assert!(fs::metadata(sandbox.path(log)).unwrap().len() < printed.out.len() as u64 / 2, "it is compressed");
+        if let Some(theirs) = real_fio(&sandbox, &format!("--inflate-log={log}")) {
+            assert_eq!(theirs, printed.out, "{log}");
+        }
+    }
+    if real_fio(&sandbox, &job("theirs")).is_some() {
+        for log in ["theirs_lat.1.log.fz", "theirs_slat.1.log.fz", "theirs_bw.1.log.fz"] {
+            let expected = real_fio(&sandbox, &format!("--inflate-log={log}")).unwrap_or_default();
+            assert_eq!(fio(&sandbox, &format!("--inflate-log={log}")).out, expected, "{log}");
+        }
+    }
+    for (name, content) in [("text", &b"0, 1, 0, 4096, 0\n"[..]), ("cut", &[0x78, 0x9c, 0x03])] {
+        sandbox.write(name, content);
+        let refused = fio(&sandbox, &format!("--inflate-log={name}"));
+        refused.assert_code(1);
+        assert!(refused.err.contains("no compressed log of fio's"), "{}", refused.err);
+    }
+    fio(&sandbox, "--inflate-log=gone").assert_code(1);
+}

@@ -1953,6 +1953,14 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "log_store_compressed",
+        summary: "Logs are stored compressed, as fio stores them, under names that end with `.fz`",
+        detail: "`fio --inflate-log=FILE` prints their lines. Histograms stay text. A run that is killed loses up to 64 KiB \
+                 of each log, of what that is before it is compressed.",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
         name: "per_job_logs",
         default: DefaultValue::Text("true"),
         summary: "Each worker has log files of its own; `false`: those of a job share them, without a number",

@@ -357,6 +357,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("log_window_value", &[("write_lat_log", "l")], "both"),
         ("log_alternate_epoch", &[("write_lat_log", "l")], "true"),
         ("per_job_logs", &[("write_lat_log", "l")], "false"),
+        ("log_store_compressed", &[("write_lat_log", "l")], "true"),
     ];
     let covered: BTreeSet<&str> = cases.iter().map(|case| case.0).collect();
     let permissions = ["overwrite_existing", "overwrite_signature"];

@@ -130,6 +130,9 @@ pub struct LogPlan {
     pub has_unix_time: bool,
     /// All workers of a job write to the same files; otherwise each has files of its own.
     pub is_shared: bool,
+    /// They are stored compressed, as fio does it, under names that end with `.fz`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_compressed: bool,
 }
 
 impl LogPlan {

@@ -18,6 +18,7 @@ mod interrupt;
 mod iologs;
 mod logs;
 mod merge;
+mod packed;
 mod phase;
 mod settle;
 mod strace;
@@ -25,6 +26,7 @@ mod strace;
 pub use files::FileError;
 pub use interrupt::{signal_received, watch_signals};
 pub use logs::LogError;
+pub use packed::{InflateError, inflate_log};
 pub use strace::why_no_strace;
 
 use files::Prepared;

@@ -14,6 +14,7 @@
 //!
 //! Source: logs of fio 3.33 and 3.42.
 
+use crate::packed::{Packer, Sample};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
@@ -141,7 +142,12 @@ struct Opened {
 
 struct LogFile {
     path: String,
-    out: BufWriter<File>,
+    out: Out,
+}
+
+enum Out {
+    Text(BufWriter<File>),
+    Packed(Packer),
 }
 
 impl Opened {
@@ -149,13 +155,16 @@ impl Opened {
         let open = |prefix: &Option<String>, word: &str| -> Result<Option<LogFile>, LogError> {
             let Some(prefix) = prefix else { return Ok(None) };
             let number = if logs.is_shared { String::new() } else { format!(".{number}") };
-            let path = format!("{prefix}_{word}{number}.log");
+            // Histograms stay text: fio stores none.
+            let is_packed = logs.is_compressed && word != "clat_hist";
+            let path = format!("{prefix}_{word}{number}.log{}", if is_packed { ".fz" } else { "" });
             if jobs.iter().flat_map(|job| &job.files).any(|file| file.path == path) {
                 let source = io::Error::new(io::ErrorKind::InvalidInput, "a job uses a file of that name");
                 return Err(LogError { path, source });
             }
             match File::create(&path) {
-                Ok(file) => Ok(Some(LogFile { path, out: BufWriter::new(file) })),
+                Ok(file) if is_packed => Ok(Some(LogFile { path, out: Out::Packed(Packer::new(file)) })),
+                Ok(file) => Ok(Some(LogFile { path, out: Out::Text(BufWriter::new(file)) })),
                 Err(source) => Err(LogError { path, source }),
             }
         };
@@ -171,18 +180,34 @@ impl Opened {
         })
     }
 
-    fn line(&mut self, kind: Kind, line: std::fmt::Arguments<'_>) -> Result<(), LogError> {
+    fn sample(&mut self, kind: Kind, sample: &Sample) -> Result<(), LogError> {
         let Some(file) = &mut self.files[kind as usize] else { return Ok(()) };
-        writeln!(file.out, "{line}").map_err(|source| LogError { path: file.path.clone(), source })
+        let result = match &mut file.out {
+            Out::Text(out) => sample.line(out),
+            Out::Packed(packer) => packer.push(sample),
+        };
+        result.map_err(|source| LogError { path: file.path.clone(), source })
+    }
+
+    fn histogram(&mut self, line: std::fmt::Arguments<'_>) -> Result<(), LogError> {
+        let Some(file) = &mut self.files[Kind::Histogram as usize] else { return Ok(()) };
+        let Out::Text(out) = &mut file.out else { return Ok(()) };
+        writeln!(out, "{line}").map_err(|source| LogError { path: file.path.clone(), source })
     }
 
     fn has(&self, kind: Kind) -> bool {
         self.files[kind as usize].is_some()
     }
 
-    fn flush(&mut self) -> Result<(), LogError> {
+    /// Writes what is there. What is compressed is written in pieces of some size, and the rest at the end.
+    fn flush(&mut self, is_end: bool) -> Result<(), LogError> {
         for file in self.files.iter_mut().flatten() {
-            file.out.flush().map_err(|source| LogError { path: file.path.clone(), source })?;
+            let result = match &mut file.out {
+                Out::Text(out) => out.flush(),
+                Out::Packed(packer) if is_end => packer.end_stream(),
+                Out::Packed(_) => Ok(()),
+            };
+            result.map_err(|source| LogError { path: file.path.clone(), source })?;
         }
         Ok(())
     }
@@ -286,7 +311,7 @@ impl Sums {
     /// A line of its own.
     fn one(&self, io: &LoggedIo, direction: usize, out: &mut Opened, base_ms: u64) -> Result<(), LogError> {
         let ms = base_ms + io.end_ns / 1_000_000;
-        let offset = if self.logs.has_offset { format!(", {}", io.offset) } else { String::new() };
+        let offset = self.logs.has_offset.then_some(io.offset);
         let bandwidth = u128::from(io.bytes) * 1_000_000_000 / 1024 / u128::from(io.total_ns.max(1));
         let values = [
             (Kind::Bw, Some(bandwidth)),
@@ -297,7 +322,9 @@ impl Sums {
         ];
         for (kind, value) in values {
             let Some(value) = value else { continue };
-            out.line(kind, format_args!("{ms}, {value}, {direction}, {}{offset}, 0", io.bytes))?;
+            let value = u64::try_from(value).unwrap_or(u64::MAX);
+            let direction = direction as u32;
+            out.sample(kind, &Sample { ms, value, second: None, direction, bytes: io.bytes, offset })?;
         }
         Ok(())
     }
@@ -308,23 +335,30 @@ impl Sums {
         let average_ns = self.logs.average_ns;
         let end_ns = last_ns.unwrap_or_else(|| self.span.saturating_mul(average_ns));
         let ms = base_ms + end_ns / 1_000_000;
-        let offset = if self.logs.has_offset { ", 0" } else { "" };
+        let offset = self.logs.has_offset.then_some(0);
+        let whole = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
         for (direction, _) in &self.directions {
             let sum = std::mem::take(&mut self.of_span[*direction]);
+            let sample = |value: u128, second: Option<u64>| {
+                let direction = *direction as u32;
+                Sample { ms, value: whole(value), second, direction, bytes: 0, offset }
+            };
             if last_ns.is_none() {
                 let a_second = |count: u64| u128::from(count) * 1_000_000_000 / u128::from(average_ns);
-                out.line(Kind::Bw, format_args!("{ms}, {}, {direction}, 0{offset}, 0", a_second(sum.bytes) / 1024))?;
-                out.line(Kind::Iops, format_args!("{ms}, {}, {direction}, 0{offset}, 0", a_second(sum.count)))?;
+                out.sample(Kind::Bw, &sample(a_second(sum.bytes) / 1024, None))?;
+                out.sample(Kind::Iops, &sample(a_second(sum.count), None))?;
             }
             for (kind, latencies) in [Kind::Slat, Kind::Clat, Kind::Lat].into_iter().zip(sum.latencies) {
                 let Some((total, max)) = latencies else { continue };
                 let mean = total / u128::from(sum.count);
-                let value = match self.logs.window {
-                    LogWindow::Mean => mean.to_string(),
-                    LogWindow::Max => max.to_string(),
-                    LogWindow::Both => format!("{mean}, {max}"),
-                };
-                out.line(kind, format_args!("{ms}, {value}, {direction}, 0{offset}, 0"))?;
+                out.sample(
+                    kind,
+                    &match self.logs.window {
+                        LogWindow::Mean => sample(mean, None),
+                        LogWindow::Max => sample(u128::from(max), None),
+                        LogWindow::Both => sample(mean, Some(max)),
+                    },
+                )?;
             }
         }
         Ok(())
@@ -339,7 +373,7 @@ impl Sums {
                 .chunks(1 << self.logs.hist_coarseness)
                 .map(|counts| counts.iter().sum::<u64>().to_string())
                 .collect();
-            out.line(Kind::Histogram, format_args!("{ms}, {direction}, {block_bytes}, {}", joined.join(", ")))?;
+            out.histogram(format_args!("{ms}, {direction}, {block_bytes}, {}", joined.join(", ")))?;
             counts.fill(0);
         }
         Ok(())
@@ -374,7 +408,7 @@ fn write_all(
             let base_ms = base_of(&workers[worker].sums, began_unix_ms);
             result = with_files(&mut workers, worker, |sums, out| {
                 chunk.ios.iter().try_for_each(|io| sums.add(io, out, base_ms))?;
-                out.flush()
+                out.flush(false)
             });
         }
         chunk.give_back();
@@ -384,7 +418,7 @@ fn write_all(
         let base_ms = base_of(&workers[worker].sums, began_unix_ms);
         result = with_files(&mut workers, worker, |sums, out| {
             sums.end(last_ns, out, base_ms)?;
-            out.flush()
+            out.flush(true)
         });
     }
     result

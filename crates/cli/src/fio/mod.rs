@@ -56,6 +56,7 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
     };
     let answer = match &request.action {
         Action::Version => Some(format!("{FIO_VERSION}\n")),
+        Action::InflateLog(path) => return inflate(path),
         Action::Help => Some(trueio_job::fio::program_help()),
         Action::CommandHelp(name) => match trueio_job::fio::command_help(name.as_deref()) {
             Some(text) => Some(text),
@@ -107,6 +108,25 @@ fn refused(text: &str) -> ExitCode {
         eprintln!("error: {text}")
     }
     ExitCode::FAILURE
+}
+
+/// Prints the lines of a compressed log.
+fn inflate(path: &str) -> ExitCode {
+    use std::io::Write;
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) => return refused(&format!("`{path}` cannot be read: {error}")),
+    };
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let result = trueio_run::inflate_log(file, &mut out);
+    match result.and_then(|()| out.flush().map_err(trueio_run::InflateError::Write)) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read the lines has seen enough (`| head`).
+        Err(trueio_run::InflateError::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(error) => refused(&format!("`{path}`: {}", crate::failure::line(&error))),
+    }
 }
 
 fn run_jobs(mut request: FioRequest) -> ExitCode {

@@ -107,7 +107,7 @@ pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
     ),
     ("remote-config", Takes::Value, "a job file that lies at the server named before"),
     ("idle-prof", Takes::Value, "accepted (system, percpu); processor time stands in every result"),
-    ("inflate-log", Takes::Value, "refused: logs are not compressed"),
+    ("inflate-log", Takes::Value, "print the lines of a log that was stored compressed (log_store_compressed)"),
     ("crctest", Takes::Optional, "refused: `trueio doctor` measures the tool"),
     ("cpuclock-test", Takes::Nothing, "refused: `trueio doctor` measures the clock"),
     ("memcpytest", Takes::Optional, "refused: `trueio doctor` measures the tool"),

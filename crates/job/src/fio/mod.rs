@@ -102,6 +102,8 @@ pub enum Action {
     Help,
     /// Print an option, or all.
     CommandHelp(Option<String>),
+    /// Prints the lines of a compressed log.
+    InflateLog(String),
     /// Print the engines, or the options of one.
     EngineHelp(Option<String>),
     /// Run the jobs of whoever connects.
@@ -457,6 +459,7 @@ fn program_option(
         "version" => *action = Action::Version,
         "cmdhelp" => *action = Action::CommandHelp(value.map(str::to_owned)),
         "enghelp" => *action = Action::EngineHelp(value.map(str::to_owned)),
+        "inflate-log" => *action = Action::InflateLog(text.to_owned()),
         "parse-only" => *action = Action::ParseOnly,
         "showcmd" => *action = Action::ShowCommand,
         "section" => settings.sections.push(text.to_owned()),

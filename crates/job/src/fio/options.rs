@@ -266,7 +266,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("log_issue_time", &[], Kind::Bool, "0", "", Tier::Three, Fate::Only { values: &["0"], reason: "logs tell when an I/O ended", instead: "its latency stands beside it" }),
     option("log_offset", &[], Kind::Bool, "0", "", Tier::One, Fate::Output("how logs are written")),
     option("log_prio", &[], Kind::Bool, "0", "", Tier::Three, Fate::Only { values: &["0"], reason: "all I/Os have one priority", instead: "leave it out" }),
-    option("log_store_compressed", &[], Kind::Bool, "", "", Tier::Two, Fate::Only { values: &["0"], reason: "logs are written as text", instead: "`gzip` afterwards" }),
+    option("log_store_compressed", &[], Kind::Bool, "", "", Tier::Two, Fate::Row),
     option("log_window_value", &["log_max_value"], Kind::Text, "avg", "avg max both 0 1", Tier::One, Fate::Output("how logs are written")),
     option("loops", &[], Kind::Number, "1", "", Tier::One, Fate::Row),
     option("max_latency", &[], Kind::Number, "", "", Tier::Two, Fate::Only { values: &["0"], reason: "a slow I/O does not end the job; it stands in the histogram", instead: "look at the maximum in the result" }),

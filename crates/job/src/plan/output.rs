@@ -6,7 +6,7 @@ use super::values::Values;
 use trueio_model::{Grouping, LogPlan, LogWindow, OutputPlan, Unified};
 
 /// What says how logs look.
-const LOOKS: [&str; 7] = [
+const LOOKS: [&str; 8] = [
     "log_avg_msec",
     "log_hist_msec",
     "log_hist_coarseness",
@@ -14,6 +14,7 @@ const LOOKS: [&str; 7] = [
     "log_window_value",
     "log_alternate_epoch",
     "per_job_logs",
+    "log_store_compressed",
 ];
 
 pub(super) fn plan_output(planner: &mut Planner, values: &Values) -> OutputPlan {
@@ -65,6 +66,7 @@ fn plan_logs(planner: &mut Planner, values: &Values) -> LogPlan {
         },
         has_unix_time: values.bool("log_alternate_epoch"),
         is_shared: !values.bool("per_job_logs"),
+        is_compressed: values.bool("log_store_compressed"),
     };
     if logs.is_empty() {
         note_unused(planner, values, &LOOKS, "no log is written");
