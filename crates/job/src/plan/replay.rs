@@ -230,9 +230,7 @@ impl Replayed {
                         let rule = Rule::TargetUnreadable { path: path.clone(), reason };
                         return Err(values.refuse("read_iolog", rule));
                     }
-                    Target::Present(facts) => {
-                        existing_file(planner, values, usage, path, *facts, sizes, &mut carried)?
-                    }
+                    Target::Present(facts) => existing_file(planner, values, usage, path, *facts, sizes, &mut carried)?,
                     Target::Missing => new_file(planner, values, usage, path, sizes)?,
                 },
             });
