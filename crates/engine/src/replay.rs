@@ -84,9 +84,9 @@ impl Replay {
 
     /// The next requests; returns how many, 0 at the end.
     pub(crate) fn refill(&mut self, out: &mut [Request; REQUEST_BLOCK]) -> usize {
-        for filled in 0..REQUEST_BLOCK {
+        for (filled, slot) in out.iter_mut().enumerate() {
             let Some((request, due_ns)) = self.next() else { return filled };
-            out[filled] = request;
+            *slot = request;
             self.dues[filled] = due_ns;
         }
         REQUEST_BLOCK
