@@ -328,6 +328,28 @@ fn a_client_permits_neither_commands_nor_to_destroy() {
     assert_ne!(device.content(), before);
 }
 
+/// Goal: a client's job neither reads nor replaces files of the server beside what is measured, and is told nothing of
+/// what stands in them.
+#[test]
+fn io_logs_stay_on_the_machine_of_their_own() {
+    let here = Sandbox::new();
+    let server = Server::start("");
+    let secret = server.sandbox.write("secret", "root:x:0:0\n");
+    let kept = fs::read(&secret).expect("content");
+    for (words, option) in [
+        ("read_iolog=secret", "read_iolog"),
+        ("rw=write\nbs=4k\nsize=64k\nwrite_iolog=secret", "write_iolog"),
+        ("rw=write\nbs=4k\nsize=64k\nwrite_bw_log=x\nlog_store_compressed=1", "log_store_compressed"),
+    ] {
+        here.write("j.fio", format!("[j]\nfilename=data\n{words}\n"));
+        let ran = fio(&here, &["j.fio", &server.client()]);
+        ran.assert_code(1);
+        assert!(ran.err.contains(&format!("`{option}` ")) && ran.err.contains("was not started"), "{ran:?}");
+        assert!(!ran.err.contains("root:x"), "{ran:?}");
+    }
+    assert_eq!(fs::read(&secret).expect("content"), kept);
+}
+
 /// Goal: who may connect cannot write all that the server's user may.
 /// Method: paths out of its working directory, by name, through a link, and as something new.
 #[test]

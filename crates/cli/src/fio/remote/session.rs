@@ -225,10 +225,34 @@ fn prepare(jobs: Jobs, peer: &str, permits: &[String]) -> Result<(FioRequest, Pl
     if request.action != Action::Run {
         return Err("the client sent no jobs".to_owned());
     }
+    stays_with_clients(&request)?;
     request.settings.status_interval_ns = jobs.status_interval_ns;
     let plan = planned(&mut request, |plan| keep_within(plan, permits).map_err(Failure::refused))?;
     let commands = exec::Commands::of(&request).map_err(|error| error.render())?;
     Ok((request, plan, commands))
+}
+
+/// Refuses options that name files of this machine beside what is measured, before anything is read of them: what is
+/// wrong in an I/O log is told with its lines, and any file of this machine could be named as one.
+fn stays_with_clients(request: &FioRequest) -> Result<(), String> {
+    const LOCAL: [(&str, &str); 3] = [
+        ("read_iolog", "would read a file of the server"),
+        ("write_iolog", "would write a file at the server"),
+        ("log_store_compressed", "is for logs of this machine; those of a client are sent as text"),
+    ];
+    for job in &request.jobs {
+        for (name, why) in LOCAL {
+            let is_asked = job.options.get(name).is_some_and(|value| !["", "0", "false"].contains(&value.text.as_str()));
+            if is_asked {
+                return Err(format!(
+                    "job `{}` was not started\n  because: `{name}` {why}\n\nhint: run the job on that machine, without \
+                     `--client`",
+                    job.name
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Refuses jobs that would write or make anything outside of the working directory and of what the server's command
