@@ -2,15 +2,17 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use trueio_job::table::{OptionRow, TABLE, suggestion};
 
-/// The whole command line.
+/// The whole command line, for [`parse`].
 ///
 /// Each command describes its arguments only when it is the one that was typed (`defer`): they are
 /// some three hundred together, and a run with a single I/O would spend most of its instructions on
 /// those of other commands (`cargo xtask gate` counts them).
-pub(crate) fn command() -> Command {
+fn command() -> Command {
     let later = |name: &'static str, about: &'static str, arguments: fn(Command) -> Command| {
         Command::new(name).about(about).defer(arguments)
     };
@@ -174,29 +176,61 @@ fn job_options(command: Command) -> Command {
     table_options(command)
 }
 
-/// Every row of the option table.
-fn table_options(command: Command) -> Command {
-    // Help for more than a hundred options is made only for who asks for it: a run with one I/O would spend a
-    // thirtieth of its instructions on it.
-    let is_help = std::env::args_os().any(|word| word == "--help" || word == "-h" || word == "help");
-    TABLE.iter().fold(command, |command, row| command.arg(option(row, is_help)))
+/// Names of the long options that were typed: of the option table's rows commands take only these; `None`: all.
+static TYPED: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// Reads a command line.
+///
+/// Only the rows of the option table that occur in it are described to clap: there are more than a hundred and fifty,
+/// and a run with one I/O would spend a tenth of its instructions on them. What cannot be read so is read again with
+/// all of them, so that help and errors know every option.
+///
+/// # Errors
+/// clap's, with help and the version among them.
+pub(crate) fn parse(words: impl IntoIterator<Item = impl Into<OsString>>) -> Result<ArgMatches, clap::Error> {
+    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    let options = words.iter().filter_map(|word| word.to_str()?.strip_prefix("--"));
+    let names = options.map(|option| option.split('=').next().unwrap_or_default().to_owned()).collect();
+    typed().replace(names);
+    command().try_get_matches_from(&words).or_else(|_| {
+        typed().take();
+        command().try_get_matches_from(&words)
+    })
 }
 
-fn option(row: &'static OptionRow, is_help: bool) -> Arg {
+fn typed() -> MutexGuard<'static, Option<Vec<String>>> {
+    TYPED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The rows of the option table.
+fn table_options(command: Command) -> Command {
+    let typed = typed();
+    let is_typed = |row: &&'static OptionRow| match &*typed {
+        Some(names) => names.iter().any(|name| names_of(row).any(|known| known == name)),
+        None => true,
+    };
+    TABLE.iter().filter(is_typed).fold(command, |command, row| command.arg(option(row, typed.is_none())))
+}
+
+/// What a row is called on the command line: its name, and fio's.
+fn names_of(row: &'static OptionRow) -> impl Iterator<Item = &'static str> {
+    let own = (row.name == "trace_syscalls").then_some("trace-syscalls");
+    std::iter::once(row.name).chain(row.fio_names.iter().copied()).chain(own)
+}
+
+/// An option for a row, with or without its help, which is read only where all rows are.
+fn option(row: &'static OptionRow, has_help: bool) -> Arg {
     let mut arg = Arg::new(row.name)
         .long(row.name)
         .value_name(row.value_name())
         .help_heading(row.section.title())
         .action(ArgAction::Append)
         .allow_hyphen_values(true);
-    if is_help {
+    if has_help {
         arg = arg.help(format!("{} [default: {}]", row.summary, row.default_text()));
     }
-    for &alias in row.fio_names {
+    for alias in names_of(row).skip(1) {
         arg = arg.alias(alias);
-    }
-    if row.name == "trace_syscalls" {
-        arg = arg.alias("trace-syscalls");
     }
     if row.is_switch() {
         arg = arg.num_args(0..=1).require_equals(true).default_missing_value("true");
@@ -210,7 +244,11 @@ fn option(row: &'static OptionRow, is_help: bool) -> Arg {
 pub(crate) fn job_flags(matches: &ArgMatches) -> Vec<(&'static str, String)> {
     TABLE
         .iter()
-        .filter_map(|row| Some((row.name, matches.get_many::<String>(row.name)?.next_back()?.clone())))
+        .filter_map(|row| {
+            // A row that was not typed is no argument.
+            let mut given = matches.try_get_many::<String>(row.name).ok()??;
+            Some((row.name, given.next_back()?.clone()))
+        })
         .collect()
 }
 

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     if let Some(arguments) = fio::arguments() {
         return fio::command(&arguments);
     }
-    let matches = match arguments::command().try_get_matches() {
+    let matches = match arguments::parse(std::env::args_os()) {
         Ok(matches) => matches,
         Err(error) => {
             // `--help` and `--version` are answers, everything else is a malformed request.

@@ -203,7 +203,8 @@ fn the_ios_of_a_flow_stand_in_the_proportion_of_their_weights() {
     let ours = json(&sandbox, line);
     let count = |job: usize| number(&ours["jobs"][job]["read"]["total_ios"]);
     assert_eq!(count(0), 6_000);
-    assert!(count(1).abs_diff(2_000) <= 20, "{}", count(1));
+    // Without a flow it would be as many as the first; the last I/Os are those until it learns that the first has ended.
+    assert!(count(1).abs_diff(2_000) <= 200, "{}", count(1));
 }
 
 /// Goal: a job waits for all clones of one that stands before it, while others run on.

@@ -23,8 +23,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     );
     let rest = matches.get_many::<String>("rest").into_iter().flatten().map(String::as_str);
     let words = ["trueio", "compare", &earlier.id, &this.id].into_iter().chain(rest);
-    let matches = crate::arguments::command()
-        .try_get_matches_from(words)
+    let matches = crate::arguments::parse(words)
         .map_err(|e| Failure::refused(e.to_string().trim_start_matches("error: ").to_owned()))?;
     let (_, matches) = matches.subcommand().expect("compare was asked for");
     crate::compare::command(matches)

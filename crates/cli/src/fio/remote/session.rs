@@ -242,7 +242,8 @@ fn stays_with_clients(request: &FioRequest) -> Result<(), String> {
     ];
     for job in &request.jobs {
         for (name, why) in LOCAL {
-            let is_asked = job.options.get(name).is_some_and(|value| !["", "0", "false"].contains(&value.text.as_str()));
+            let is_asked =
+                job.options.get(name).is_some_and(|value| !["", "0", "false"].contains(&value.text.as_str()));
             if is_asked {
                 return Err(format!(
                     "job `{}` was not started\n  because: `{name}` {why}\n\nhint: run the job on that machine, without \
