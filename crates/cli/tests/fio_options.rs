@@ -147,3 +147,43 @@ fn a_ring_is_used_as_its_options_say() {
     succeeds(&sandbox, "--name=u --size=64k --rw=write --ioengine=io_uring --nonvectored=-1");
     refused(&sandbox, "--name=p --size=64k --rw=write --ioengine=psync --force_async=2", "has no ring");
 }
+
+/// Goal: a program runs beside the jobs, only if the command line allows it, and never outlives them.
+/// Method: programs that print, that fail, that have to be ended, and that do not want to be.
+#[test]
+fn exec_runs_a_program_only_if_that_was_allowed_and_ends_it() {
+    let sandbox = Sandbox::new();
+    let exec = |rest: &str| format!("--name=x --ioengine=exec {rest}");
+    let sentence = "`ioengine=exec` would run `/bin/echo`";
+    refused(&sandbox, &exec("--program=/bin/echo --arguments=hello"), sentence);
+    let file =
+        sandbox.write("job.fio", "[x]\nioengine=exec\nprogram=/bin/echo\narguments=at %r as %n, twice %n\nruntime=9\n");
+    refused(&sandbox, file.to_str().expect("UTF-8"), sentence);
+    let ran = sandbox.run(&["run", file.to_str().expect("UTF-8")]);
+    assert_ne!(ran.code, Some(0), "trueio run starts nothing: {}", ran.out);
+    assert!(!sandbox.path("x.stdout").exists());
+    succeeds(&sandbox, "--allow-exec job.fio");
+    assert_eq!(fs::read_to_string(sandbox.path("x.stdout")).expect("what it printed"), "at 9 as x, twice x\n");
+    assert_eq!(fs::read(sandbox.path("x.stderr")).expect("its messages"), b"");
+    // An error of the program is one of the run; fio reports success.
+    let failed = fio(&sandbox, &exec("--allow-exec --program=/bin/false"));
+    assert_eq!(failed.code, Some(1));
+    assert!(failed.err.contains("`/bin/false` ended with 1"), "{}", failed.err);
+    // Ended with the job's time: what was started by what was started, too.
+    let script = sandbox.write("stubborn.sh", "trap '' TERM\nsleep 600 &\necho $!\nwait\nsleep 600\n");
+    let line =
+        exec(&format!("--allow-exec --program=/bin/sh --arguments={} --runtime=1 --grace_time=1", script.display()));
+    let done = job(&sandbox, &format!("{line} --name=w --ioengine=psync --rw=write --size=64k"));
+    assert_eq!((done["jobname"].as_str(), done["write"]["total_ios"].as_u64()), (Some("x"), Some(0)));
+    let child = fs::read_to_string(sandbox.path("x.stdout")).expect("a number");
+    let state = fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z "), "it goes on: {state}");
+    refused(
+        &sandbox,
+        &exec(
+            "--allow-exec --program=/bin/echo --name=w --ioengine=psync --rw=write --size=4 --bs=4 --filename=x.stdout",
+        ),
+        "would go to `x.stdout`",
+    );
+    refused(&sandbox, "--name=p --ioengine=psync --size=4k --program=/bin/echo", "belongs to `ioengine=exec`");
+}

@@ -16,6 +16,7 @@ mod clock;
 mod command;
 mod content;
 mod engines;
+mod exec;
 mod log;
 mod pace;
 mod pattern;

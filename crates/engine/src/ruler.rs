@@ -134,6 +134,7 @@ fn null_plan() -> JobPlan {
         nice: None,
         scheduling: Default::default(),
         handling: Default::default(),
+        exec: None,
         invalidate: false,
         pre_read: false,
         seed: 1,

@@ -31,7 +31,7 @@ use crate::request::{REQUEST_BLOCK, Request};
 use crate::sample::Samples;
 use crate::snapshot::Snapshot;
 use crate::source::HttpSource;
-use crate::{burn, command};
+use crate::{burn, command, exec};
 use explain::explain;
 use search::Search;
 use spans::Spans;
@@ -137,6 +137,9 @@ pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
         context.start.finished();
         return WorkerReport::empty();
     }
+    if let Some(program) = &context.plan.exec {
+        return exec::run(context, program);
+    }
     if let Some(load) = &context.plan.cpu_load {
         return burn::run(context, load);
     }
@@ -223,6 +226,7 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         EngineKind::Dirdelete => {
             on_real_clock(context, NamesEngine::<Dirdelete>::new(plan, context.worker).map_err(error)?, pool)
         }
+        EngineKind::Exec => Err("a job of `exec` needs its program".to_owned()),
         EngineKind::Cpuio => Err("a job of `cpuio` needs its load".to_owned()),
         EngineKind::Posixaio => on_real_clock(context, PosixaioEngine::new(&setup).map_err(error)?, pool),
         EngineKind::Mmap => on_real_clock(context, MmapEngine::new(&setup).map_err(error)?, pool),

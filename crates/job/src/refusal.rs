@@ -59,6 +59,12 @@ pub enum Rule {
         /// The program.
         program: String,
     },
+    /// A program beside the jobs that nobody allowed.
+    #[error("`exec` would start `{program}`, and nobody allowed that")]
+    ExecNotAllowed {
+        /// The program.
+        program: String,
+    },
     /// A command that cannot be measured as the job asks.
     #[error("`command` cannot be kept: {reason}")]
     CommandImpossible {
@@ -421,6 +427,7 @@ impl Rule {
             Rule::NoJobs => "no_jobs",
             Rule::SteadyState { .. } => "steady_state",
             Rule::CommandNotAllowed { .. } => "command_not_allowed",
+            Rule::ExecNotAllowed { .. } => "exec_not_allowed",
             Rule::CommandImpossible { .. } => "command_impossible",
             Rule::SourceImpossible { .. } => "source_impossible",
             Rule::IologUnusable { .. } => "iolog_unusable",
@@ -491,6 +498,9 @@ impl Rule {
             | Rule::SourceImpossible { hint, .. }
             | Rule::CommandImpossible { hint, .. }
             | Rule::VerifyImpossible { hint, .. } => (*hint).into(),
+            Rule::ExecNotAllowed { .. } => {
+                "only `trueio fio` starts it, with `--allow-exec` on the command line".into()
+            }
             Rule::CommandNotAllowed { .. } => {
                 "only a study starts other programs: those that come with this program their own ones, and one from a \
                  folder with `--allow-exec`"

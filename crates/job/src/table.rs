@@ -304,6 +304,7 @@ const ENGINES: &[Choice] = &[
     choice("dirstat", &[], "asks about `nrfiles` directories; no data"),
     choice("dirdelete", &[], "removes `nrfiles` directories; no data"),
     choice("cpuio", &[], "no I/O: keeps a processor busy while other jobs measure (`cpuload`)"),
+    choice("exec", &[], "no I/O: runs another program while other jobs measure (`program`), if that was allowed"),
     choice("null", &[], "no I/O at all: what is left is the cost of the tool"),
     choice("simulated", &[], "a modelled disk in virtual time: exact and repeatable"),
 ];
@@ -1119,6 +1120,34 @@ pub const TABLE: &[OptionRow] = &[
         name: "hipri",
         summary: "Completions are polled for (io_uring: IOPOLL; pvsync2: RWF_HIPRI)",
         detail: "Needs direct I/O, and becomes `direct = \"require\"` if nothing was said.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "program",
+        kind: ValueKind::Words,
+        unit: "words",
+        default: DefaultValue::Unset("must be said for `exec`"),
+        summary: "The program that `exec` runs, with its arguments",
+        detail: "Ends the job when it ends, and is ended with the job's `runtime`. A job file alone starts none: only \
+                 `trueio fio --allow-exec` does, where arguments stand in `arguments`.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "grace_time",
+        kind: ValueKind::Duration,
+        unit: "time",
+        default: DefaultValue::Text("1s"),
+        summary: "How long the program of `exec` may take to end before it is killed",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "std_redirect",
+        default: DefaultValue::Text("true"),
+        summary: "What the program of `exec` prints goes to `JOB.stdout` and `JOB.stderr` in the working directory",
+        detail: "Otherwise to the standard error of this program.",
         section: Section::Engine,
         ..BASE
     },
@@ -2036,7 +2065,7 @@ mod tests {
     /// from `fio --cmdhelp`; the options of single engines, which that list lacks, stand here.
     #[test]
     fn a_row_that_says_it_is_fios_is_in_fios_own_list_and_no_other_is() {
-        const OF_ENGINES: [&str; 10] = [
+        const OF_ENGINES: [&str; 13] = [
             "hipri",
             "fixedbufs",
             "registerfiles",
@@ -2044,6 +2073,9 @@ mod tests {
             "sqthread_poll_cpu",
             "force_async",
             "nonvectored",
+            "program",
+            "grace_time",
+            "std_redirect",
             "uncached",
             "cpuload",
             "cpuchunks",

@@ -229,6 +229,9 @@ fn every_row_of_the_table_changes_the_plan() {
         ("drain", &[], "true"),
         ("hipri", &[], "true"),
         ("simulated", &[("ioengine", "simulated")], "service=1ms"),
+        ("program", &[("ioengine", "exec"), ("program", "dd")], "dd --help"),
+        ("grace_time", &[("ioengine", "exec"), ("program", "dd")], "3s"),
+        ("std_redirect", &[("ioengine", "exec"), ("program", "dd")], "false"),
         ("cpuload", &[("ioengine", "cpuio"), ("runtime", "1s"), ("cpuload", "10")], "20"),
         ("cpuchunks", &[("ioengine", "cpuio"), ("runtime", "1s"), ("cpuload", "10")], "7ms"),
         ("direct", &[], "off"),
@@ -1300,6 +1303,19 @@ fn a_job_file_starts_no_program_that_nobody_allowed() {
     let nobody = Machine { programs: Vec::new(), ..machine() };
     let job = spec("a", &[("rw", "write"), ("size", "1m"), ("command", "dd of={file}")]);
     assert_eq!(plan(&[job], &Described, &nobody).unwrap_err().rule.name(), "command_not_allowed");
+}
+
+#[test]
+fn exec_starts_no_program_that_nobody_allowed() {
+    let of = |program| [("ioengine", "exec"), ("program", program)];
+    let allowed = plan_one(&of("dd if=/dev/zero")).unwrap().exec.expect("a program");
+    assert_eq!(allowed.arguments, ["dd", "if=/dev/zero"]);
+    assert_eq!((allowed.grace_ns, allowed.output.as_deref()), (1_000_000_000, Some("a")));
+    for program in ["rm -rf /", "/bin/dd", "sh -c dd"] {
+        let word = program.split(' ').next().unwrap().to_owned();
+        assert_eq!(refused(&of(program)), Rule::ExecNotAllowed { program: word });
+    }
+    assert_eq!(rule_name(&[("ioengine", "exec")]), "incomplete");
 }
 
 #[test]

@@ -56,8 +56,9 @@ pub use origin::{Origin, Sourced};
 pub use output::{AVERAGE_NS_DEFAULT, Grouping, LogPlan, LogWindow, OutputPlan, PERCENTILES_DEFAULT, Unified};
 pub use plan::{
     Advice, Arrivals, BlockSizes, CommandPlan, Content, ContentKind, CpuLoad, DirectPolicy, Distribution, EngineKind,
-    FilePlan, FileSelection, Flush, Guard, Handling, JobPlan, Limits, Memory, OpMix, Order, Pace, Pattern, Plan,
-    PlanValue, Prepare, Queue, Scheduling, SimulatedDevice, Steps, SyncMode, Think, UringOptions, WriteFlags, Zones,
+    ExecPlan, FilePlan, FileSelection, Flush, Guard, Handling, JobPlan, Limits, Memory, OpMix, Order, Pace, Pattern,
+    Plan, PlanValue, Prepare, Queue, Scheduling, SimulatedDevice, Steps, SyncMode, Think, UringOptions, WriteFlags,
+    Zones,
 };
 pub use record::{
     CpuTime, DeviceCounters, DeviceDelta, IoFailure, JobRecord, LatencySet, OpKind, OpRecord, Outcome, Percentile,

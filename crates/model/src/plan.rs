@@ -68,6 +68,9 @@ pub struct JobPlan {
     /// The program that does the I/O; the engine is then [`EngineKind::Command`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandPlan>,
+    /// The program that `exec` runs; `None` for every other engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exec: Option<ExecPlan>,
     /// The load of `cpuio`; `None` for every other engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_load: Option<CpuLoad>,
@@ -136,6 +139,18 @@ impl JobPlan {
     pub fn is_paced(&self) -> bool {
         self.pace.is_some() || self.replay.as_ref().is_some_and(|replay| replay.settings.is_paced)
     }
+}
+
+/// Another program that runs while other jobs measure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExecPlan {
+    /// Its name and its arguments.
+    pub arguments: Vec<String>,
+    /// How long it may take to end when it was asked to, in nanoseconds.
+    pub grace_ns: u64,
+    /// What it prints goes to files of this name, with `.stdout` and `.stderr` behind it; `None`: to our standard
+    /// error.
+    pub output: Option<String>,
 }
 
 /// Another program that does a job's I/O.
@@ -323,6 +338,8 @@ pub enum EngineKind {
     Dirdelete,
     /// Keeps a processor busy.
     Cpuio,
+    /// Runs another program.
+    Exec,
     /// Does nothing, at once: what is left is the tool's own cost.
     Null,
     /// A modelled disk in virtual time: no real I/O, exact and repeatable.
@@ -333,7 +350,7 @@ pub enum EngineKind {
 
 impl EngineKind {
     /// All that a job may choose, in the order of the documentation.
-    pub const ALL: [EngineKind; 21] = [
+    pub const ALL: [EngineKind; 22] = [
         EngineKind::Psync,
         EngineKind::Sync,
         EngineKind::Vsync,
@@ -353,6 +370,7 @@ impl EngineKind {
         EngineKind::Dirstat,
         EngineKind::Dirdelete,
         EngineKind::Cpuio,
+        EngineKind::Exec,
         EngineKind::Null,
         EngineKind::Simulated,
     ];
@@ -379,6 +397,7 @@ impl EngineKind {
             EngineKind::Dirstat => "dirstat",
             EngineKind::Dirdelete => "dirdelete",
             EngineKind::Cpuio => "cpuio",
+            EngineKind::Exec => "exec",
             EngineKind::Null => "null",
             EngineKind::Simulated => "simulated",
             EngineKind::Command => "command",
@@ -403,7 +422,8 @@ impl EngineKind {
 
     /// True if the engine works on real files, whether it moves data or not.
     pub fn opens_files(self) -> bool {
-        !matches!(self, EngineKind::Null | EngineKind::Simulated | EngineKind::Cpuio) && !self.works_on_names()
+        !matches!(self, EngineKind::Null | EngineKind::Simulated | EngineKind::Cpuio | EngineKind::Exec)
+            && !self.works_on_names()
     }
 
     /// True if the engine makes, asks for or removes names in a directory of its own.

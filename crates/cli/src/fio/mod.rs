@@ -19,6 +19,7 @@ use crate::machine;
 use crate::{output, progress, run};
 use std::path::Path;
 use std::process::ExitCode;
+use trueio_job::Machine;
 use trueio_job::fio::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat};
 use trueio_model::{EngineKind, JobPlan, JobSpec, Outcome, Plan, RunRecord};
 use trueio_report::fio::Format;
@@ -180,7 +181,11 @@ fn planned(request: &mut FioRequest, may_run: impl Fn(&Plan) -> Result<(), Failu
     let found = machine::Live::touching_nothing();
     trueio_job::fio::meet_targets(&mut request.jobs, &found, &request.settings).map_err(|error| error.render())?;
     let check = |plan: &Plan| may_run(plan).and_then(|()| run::refuse_unreachable(plan));
-    let mut plan = run::planned(&request.jobs, idle_baseline_ns(&request.jobs), check).map_err(Failure::into_text)?;
+    let machine = Machine { programs: programs(request), ..machine::machine(idle_baseline_ns(&request.jobs)) };
+    let mut plan = run::planned_on(&machine, &request.jobs, check).map_err(Failure::into_text)?;
+    if let Some(message) = replaced_by_a_program(&plan) {
+        return Err(message);
+    }
     plan.notes.splice(0..0, request.notes.iter().cloned());
     Ok(plan)
 }
@@ -228,9 +233,27 @@ fn format_of(format: OutputFormat) -> Format {
     }
 }
 
+/// The programs that the jobs name, if the command line allows to start them.
+fn programs(request: &FioRequest) -> Vec<String> {
+    let words = request.jobs.iter().filter(|_| request.settings.allows_exec);
+    let words = words.filter_map(|job| job.options.get("program")?.text.split_whitespace().next());
+    words.map(str::to_owned).collect()
+}
+
+/// What to say if the place for what a program prints is a file that a job uses.
+fn replaced_by_a_program(plan: &Plan) -> Option<String> {
+    let prefixes = plan.jobs.iter().filter_map(|job| job.exec.as_ref()?.output.as_ref());
+    let outputs = prefixes.flat_map(|prefix| [format!("{prefix}.stdout"), format!("{prefix}.stderr")]);
+    outputs.into_iter().find_map(|output| {
+        let mut targets = plan.jobs.iter().flat_map(|job| &job.files);
+        let target = targets.find(|file| output::is_same(Path::new(&output), Path::new(&file.path)))?;
+        Some(format!("what a program prints would go to `{output}`, and a job uses `{}`", target.path))
+    })
+}
+
 /// True if a job is there to do I/O.
 fn should_issue(job: &JobPlan) -> bool {
-    job.engine != EngineKind::Cpuio && !job.handling.creates_only
+    !matches!(job.engine, EngineKind::Cpuio | EngineKind::Exec) && !job.handling.creates_only
 }
 
 /// I/Os of all jobs in the measured time.

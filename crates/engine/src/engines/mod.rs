@@ -16,6 +16,7 @@
 //! | `ftruncate` | `ftruncate`                             | no            | moves no data                 |
 //! | `filecreate` and others | calls on names: [`names`]   | no            | moves no data                 |
 //! | `cpuio`     | none; keeps a processor busy            | no            | –                             |
+//! | `exec`      | none; runs another program              | no            | –                             |
 //! | `null`      | none                                    | yes           | –                             |
 //! | `simulated` | none; time is virtual                   | yes           | –                             |
 //!
@@ -214,6 +215,7 @@ pub fn availability() -> Vec<Availability> {
                 EngineKind::Dircreate | EngineKind::Dirstat | EngineKind::Dirdelete => {
                     (true, "directories can be made wherever the user may".to_owned())
                 }
+                EngineKind::Exec => (true, "does no I/O; runs another program that was allowed".to_owned()),
                 EngineKind::Cpuio => (true, "does no I/O; keeps a processor busy".to_owned()),
                 EngineKind::Null => (true, "does no I/O".to_owned()),
                 EngineKind::Simulated => (true, "does no I/O; its time is virtual".to_owned()),

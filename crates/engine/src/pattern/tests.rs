@@ -77,6 +77,7 @@ fn plan(blocks: u64, offset: u64, mix: OpMix, order: Order, sizes: BlockSizes) -
         nice: None,
         scheduling: Default::default(),
         handling: Default::default(),
+        exec: None,
         invalidate: false,
         pre_read: false,
         seed: 1,

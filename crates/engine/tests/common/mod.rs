@@ -119,6 +119,7 @@ impl Job {
             nice: None,
             scheduling: Default::default(),
             handling: Default::default(),
+            exec: None,
             invalidate: false,
             pre_read: false,
             seed: 7,

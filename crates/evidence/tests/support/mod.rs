@@ -101,6 +101,7 @@ pub fn job(path: &str, mix: OpMix, size_bytes: u64) -> JobPlan {
         nice: None,
         scheduling: Default::default(),
         handling: Default::default(),
+        exec: None,
         invalidate: false,
         pre_read: false,
         seed: 1,

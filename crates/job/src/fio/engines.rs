@@ -16,7 +16,6 @@ const MISSING: &[(&[&str], &str, &str)] = &[
     ),
     (&["e4defrag"], "files are not defragmented", "`e4defrag`"),
     (&["fileoperations"], "operations on names are not mixed", "`filecreate`, `filestat`, `filedelete` and their like"),
-    (&["exec"], "other programs are not run as jobs", "`exec_prerun` with `--allow-exec`"),
     (&["external"], "fio's own plug-ins cannot be loaded", "`ioengine=io_uring`"),
     (
         &[

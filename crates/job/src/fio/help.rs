@@ -113,6 +113,7 @@ pub fn engine_help(name: Option<&str>) -> Option<String> {
             "uncached",
             "atomic",
         ],
+        "exec" => &["program", "arguments", "grace_time", "std_redirect"],
         "pvsync2" => &["hipri", "uncached", "atomic"],
         "libaio" => &["uncached", "atomic"],
         _ => &[],

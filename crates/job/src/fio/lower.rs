@@ -11,7 +11,7 @@ use super::value::{BadValue, KbBase, read_number, read_time_ns, translate};
 use super::{JOBS_MAX, PRESET, Section, Settings, Word, engines};
 use crate::plan::join_path;
 use crate::table::{OptionRow, overlay, row, value_hint};
-use crate::value::write_bytes;
+use crate::value::{write_bytes, write_duration};
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_model::{EngineKind, FioJob, FioWord, JobSpec, Origin, SpecValue};
 
@@ -130,6 +130,7 @@ fn job(section: &Section, run: &mut Run, problems: &mut Problems) -> bool {
     cache(&mut said, problems);
     rates(&mut said, problems);
     exec(&said, run, problems);
+    exec_engine(&mut said, run, problems);
     if said.is_on("create_on_open") {
         if operations(&said.spec) == "write" {
             let origin = Origin::Derived { reason: "`create_on_open`: nothing is prepared".to_owned() };
@@ -653,6 +654,43 @@ fn rates(said: &mut Said, problems: &mut Problems) {
             if let Some(least) = said.spec.options.get_mut(name).filter(|least| !least.text.contains(',')) {
                 least.text = format!("{0},{0}", least.text);
             }
+        }
+    }
+}
+
+/// The program of `ioengine=exec`, with its arguments.
+fn exec_engine(said: &mut Said, run: &Run, problems: &mut Problems) {
+    let is_exec = said.spec.options.get("ioengine").is_some_and(|engine| engine.text == "exec");
+    if !is_exec {
+        if let Some(name) = ["program", "arguments", "grace_time"].into_iter().find(|name| said.word(name).is_some()) {
+            let message = format!("`{name}` belongs to `ioengine=exec`, and the engine is another");
+            said.complain_about(name, message, Some("leave it out".to_owned()), problems);
+        }
+        return;
+    }
+    let Some(word) = said.word("program").filter(|word| !word.text().is_empty()) else {
+        let message = "`ioengine=exec` has no `program`".to_owned();
+        return said.complain_about("ioengine", message, Some("say what it runs".to_owned()), problems);
+    };
+    if !run.settings.allows_exec {
+        let message = format!("`ioengine=exec` would run `{}`", word.text());
+        let hint = Some("if that is meant, say `--allow-exec` on the command line".to_owned());
+        return said.complain_about("program", message, hint, problems);
+    }
+    let runtime = said.spec.options.get("runtime").map_or("0s", |runtime| runtime.text.as_str());
+    let seconds = trueio_model::units::parse_duration_ns(runtime).unwrap_or(0) / 1_000_000_000;
+    let arguments = said.word("arguments").map_or("", Word::text);
+    let arguments = arguments.replace("%r", &seconds.to_string()).replace("%n", &said.section.name);
+    let text = format!("{} {arguments}", word.text());
+    let origin = word.origin();
+    said.spec.set("program", text.trim(), origin);
+    if let Some(word) = said.word("grace_time") {
+        match read_time_ns(word.text(), 1_000_000_000) {
+            Ok(ns) => {
+                let origin = word.origin();
+                said.spec.set("grace_time", write_duration(ns), origin);
+            }
+            Err(bad) => said.complain(word, &bad, problems),
         }
     }
 }

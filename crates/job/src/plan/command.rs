@@ -4,10 +4,11 @@
 //! description names, and only a study puts names there.
 
 use super::Planner;
+use super::job::note_unused;
 use super::values::Values;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
-use trueio_model::{BlockSizes, CommandPlan, FilePlan, OpKind, OpMix};
+use trueio_model::{BlockSizes, CommandPlan, EngineKind, ExecPlan, FilePlan, OpKind, OpMix};
 
 /// The options that mean something for a program that this one only starts.
 const MEANINGFUL: &[&str] = &[
@@ -92,4 +93,29 @@ pub(super) fn plan_command(values: &Values, sizes: &BlockSizes, file: &FilePlan)
         word.replace("{count}", &(file.size_bytes / block).to_string())
     };
     Ok(CommandPlan { arguments: words.iter().map(put).collect() })
+}
+
+/// The program that `exec` runs, if it may.
+pub(super) fn plan_exec(
+    planner: &mut Planner,
+    values: &Values,
+    engine: EngineKind,
+) -> Result<Option<ExecPlan>, Refusal> {
+    if engine != EngineKind::Exec {
+        note_unused(planner, values, &["program", "grace_time", "std_redirect"], "the engine is not `exec`");
+        return Ok(None);
+    }
+    let Some(words) = values.words("program") else {
+        let needs = "`program`: what it runs";
+        let rule = Rule::Incomplete { option: values.quote("ioengine"), needs, hint: "say it beside the engine" };
+        return Err(values.refuse("program", rule));
+    };
+    if !planner.machine.programs.contains(&words[0]) {
+        return Err(values.refuse("program", Rule::ExecNotAllowed { program: words[0].clone() }));
+    }
+    Ok(Some(ExecPlan {
+        arguments: words.to_vec(),
+        grace_ns: values.duration_ns("grace_time").unwrap_or(0),
+        output: values.bool("std_redirect").then(|| values.job.clone()),
+    }))
 }

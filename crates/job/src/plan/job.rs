@@ -1,7 +1,7 @@
 //! One job: from resolved options to a [`JobPlan`].
 
 use super::Planner;
-use super::command::{check_command, plan_command};
+use super::command::{check_command, plan_command, plan_exec};
 use super::control::plan_control;
 use super::files::{JobFile, Use, plan_files};
 use super::handling::plan_handling;
@@ -240,6 +240,7 @@ pub(super) fn plan_job(
         source,
         replay: replayed.map(Replayed::into_plan),
         command,
+        exec: plan_exec(planner, values, engine)?,
         cpu_load: plan_cpu_load(planner, values, engine)?,
         guard: plan_guard(planner, values, ops.mix),
         control: plan_control(planner, values)?,
