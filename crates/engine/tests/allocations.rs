@@ -90,10 +90,10 @@ fn a_run_ten_times_as_long_allocates_not_once_more() {
         ("null, paced", 200, Box::new(|n| Job::new(EngineKind::Null).rate(10_000.0, Arrivals::Poisson).ios(n))),
     ];
     for engine in EngineKind::ALL {
-        // `simulated` is a case of its own; names end with their number, and `cpuio` does no I/O.
+        // `simulated` is a case of its own; names end with their number, and `cpuio` and `exec` do no I/O.
         if engine == EngineKind::Simulated
             || engine.works_on_names()
-            || engine == EngineKind::Cpuio
+            || !engine.does_io()
             || !works.iter().any(|a| a.engine == engine && a.works)
         {
             continue;

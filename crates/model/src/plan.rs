@@ -422,8 +422,12 @@ impl EngineKind {
 
     /// True if the engine works on real files, whether it moves data or not.
     pub fn opens_files(self) -> bool {
-        !matches!(self, EngineKind::Null | EngineKind::Simulated | EngineKind::Cpuio | EngineKind::Exec)
-            && !self.works_on_names()
+        self.does_io() && !matches!(self, EngineKind::Null | EngineKind::Simulated) && !self.works_on_names()
+    }
+
+    /// True if a job of the engine has operations at all, which are measured.
+    pub fn does_io(self) -> bool {
+        !matches!(self, EngineKind::Cpuio | EngineKind::Exec)
     }
 
     /// True if the engine makes, asks for or removes names in a directory of its own.

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use trueio_job::Machine;
 use trueio_job::fio::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat};
-use trueio_model::{EngineKind, JobPlan, JobSpec, Outcome, Plan, RunRecord};
+use trueio_model::{JobPlan, JobSpec, Outcome, Plan, RunRecord};
 use trueio_report::fio::Format;
 use trueio_run::{Request, watch_signals};
 
@@ -253,7 +253,7 @@ fn replaced_by_a_program(plan: &Plan) -> Option<String> {
 
 /// True if a job is there to do I/O.
 fn should_issue(job: &JobPlan) -> bool {
-    !matches!(job.engine, EngineKind::Cpuio | EngineKind::Exec) && !job.handling.creates_only
+    job.engine.does_io() && !job.handling.creates_only
 }
 
 /// I/Os of all jobs in the measured time.

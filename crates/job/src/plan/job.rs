@@ -210,7 +210,7 @@ pub(super) fn plan_job(
     let steady_state = plan_steady_state(planner, values, &files, verify.as_ref())?;
     let paths: Vec<&str> = files.iter().map(|file| file.plan.path.as_str()).collect();
     let iolog = plan_iolog(values, &paths)?;
-    if iolog.is_some() && (is_command || engine.works_on_names() || engine == EngineKind::Cpuio) {
+    if iolog.is_some() && (is_command || engine.works_on_names() || !engine.does_io()) {
         let lack = "issues nothing that a log could hold, as `write_iolog` asks for".into();
         let rule = Rule::EngineLacks { engine, lack, hint: "leave `write_iolog` out" };
         return Err(values.refuse("write_iolog", rule));

@@ -177,7 +177,7 @@ impl Replayed {
 
     /// Refuses engines that do not transfer to and from files.
     pub(super) fn check_engine(&self, values: &Values, engine: EngineKind) -> Result<(), Refusal> {
-        let is_other = engine.works_on_names() || engine.moves_no_data() || engine == EngineKind::Cpuio;
+        let is_other = engine.works_on_names() || engine.moves_no_data() || !engine.does_io();
         if !is_other {
             return Ok(());
         }
