@@ -13,50 +13,52 @@
 //! Nothing here allocates once the loop runs: slots, buffers, histograms and request blocks are
 //! made before. Failures take the cold path.
 
-use crate::batch::{ADAPTED_BATCH_MAX, Sharing, adapted_batch};
+use crate::batch::Sharing;
 use crate::buffers::Buffers;
-use crate::clock::{AnyClock, Clock, VirtualClock};
+use crate::clock::{AnyClock, Clock};
 use crate::content::ContentSource;
-use crate::engines::{
-    BlockingEngine, Completion, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup, Falloc, Filecreate,
-    Filedelete, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine, PosixaioEngine,
-    Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, Sync, TargetFile, Vsync,
-};
-use crate::log::{IssuedIo, LogBuffer, LogDoor, LoggedIo};
+use crate::engines::{Completion, Engine, EngineError, TargetFile};
+use crate::log::{IssuedIo, LogBuffer, LogDoor};
 use crate::pace::Calendar;
 use crate::pattern::{Generator, worker_seed};
-use crate::recorder::{OpRecorder, Progress, Recorder, WorkerReport, slot_of};
+use crate::recorder::{Progress, Recorder, WorkerReport, slot_of};
 use crate::replay::Replay;
 use crate::request::{REQUEST_BLOCK, Request};
 use crate::sample::Samples;
 use crate::snapshot::Snapshot;
 use crate::source::HttpSource;
-use crate::{burn, command, exec};
-use explain::explain;
+use launch::chain;
 use search::Search;
 use spans::Spans;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use supply::{SOURCE_WAIT_BUSY, SOURCE_WAIT_IDLE, Supply};
-use trueio_model::{
-    BlockSizes, EngineKind, IoFailure, JobPlan, OpKind, OpMix, QueueCounts, ThreadUsage, VerifyFailure,
-};
+use trueio_model::{EngineKind, IoFailure, JobPlan, OpKind, OpMix, QueueCounts, ThreadUsage, VerifyFailure};
 use verifying::Verifier;
 
+mod events;
 mod explain;
+mod failing;
+mod finish;
 mod flow;
 mod guard;
+mod launch;
+mod logging;
 mod search;
 mod spans;
 mod start;
 mod state;
 mod supply;
+mod timing;
+mod usage;
 mod verifying;
 
 pub use flow::Flow;
+pub use launch::run_worker;
 pub use spans::{SpanFigures, SpanJudge};
 pub use start::{Gate, Start};
+pub(crate) use usage::{thread_usage, usage_of, used};
 
 /// Length of a series row and of a progress update.
 const INTERVAL_NS: u64 = 100_000_000;
@@ -124,196 +126,6 @@ struct Slot {
     due: u64,
     /// Since when a slot was free when it was handed over (paced jobs).
     free_since: u64,
-}
-
-/// Runs one worker to its end, on the engine and clock that the plan names. Blocks until the
-/// phase's start is opened.
-pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
-    if let Some(command) = &context.plan.command {
-        return command::run(context, command);
-    }
-    if context.plan.handling.creates_only {
-        context.start.reached();
-        context.start.finished();
-        return WorkerReport::empty();
-    }
-    if let Some(program) = &context.plan.exec {
-        return exec::run(context, program);
-    }
-    if let Some(load) = &context.plan.cpu_load {
-        return burn::run(context, load);
-    }
-    match prepared(context) {
-        Ok(report) => report,
-        Err(error) => {
-            // Nobody waits for a worker that could not be made.
-            context.start.reached();
-            if context.plan.scheduling.ends_others_on_error {
-                context.stop.store(true, Relaxed);
-            }
-            context.finished();
-            WorkerReport::failed(error)
-        }
-    }
-}
-
-/// An error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
-}
-
-fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
-    let plan = context.plan;
-    apply_scheduling(plan, context.worker)?;
-    let pattern = &plan.pattern;
-    let largest = |sizes: &BlockSizes| sizes.max_bytes();
-    let size = match pattern.mix {
-        OpMix::Only(OpKind::Read) => largest(&pattern.read_sizes),
-        OpMix::Only(OpKind::Write) => largest(&pattern.write_sizes),
-        // A trim has no data; one page keeps the arithmetic the same.
-        OpMix::Only(OpKind::Trim | OpKind::Sync) => 4096,
-        OpMix::ReadWrite { .. } => largest(&pattern.read_sizes).max(largest(&pattern.write_sizes)),
-    };
-    let size = plan.replay.as_ref().map_or(size, |replay| replay.length_bytes_max.max(4096));
-    // Reads and writes of a mixed job have buffers of their own: a write would otherwise carry what
-    // the slot's last read brought.
-    let buffers = plan.queue.depth as usize * if matches!(pattern.mix, OpMix::ReadWrite { .. }) { 2 } else { 1 };
-    let align = plan.buffer_alignment_bytes as usize;
-    let pool = Buffers::new(&plan.handling, buffers, size as usize, align, plan.buffer_offset_bytes)?;
-    let setup = EngineSetup {
-        files: context.files,
-        depth: plan.queue.depth,
-        buffers: pool.region(),
-        flags: plan.write_flags,
-        uring: plan.uring,
-        writes: plan.modifies_files(),
-        advice: plan.handling.advice,
-    };
-    let error = |e: EngineError| chain(&e);
-    match plan.engine {
-        // One at a time, as fio's null engine: an I/O that is done when it is handed over.
-        EngineKind::Null if plan.queue.depth == 1 => on_real_clock(context, NullEngine::<true>::new(&setup), pool),
-        EngineKind::Null => on_real_clock(context, NullEngine::<false>::new(&setup), pool),
-        EngineKind::Psync => on_real_clock(context, BlockingEngine::<Psync>::new(&setup).map_err(error)?, pool),
-        EngineKind::Sync => on_real_clock(context, BlockingEngine::<Sync>::new(&setup).map_err(error)?, pool),
-        EngineKind::Vsync => on_real_clock(context, BlockingEngine::<Vsync>::new(&setup).map_err(error)?, pool),
-        EngineKind::Pvsync => on_real_clock(context, BlockingEngine::<Pvsync>::new(&setup).map_err(error)?, pool),
-        EngineKind::Pvsync2 => on_real_clock(context, BlockingEngine::<Pvsync2>::new(&setup).map_err(error)?, pool),
-        EngineKind::Splice => on_real_clock(context, BlockingEngine::<Splice>::new(&setup).map_err(error)?, pool),
-        EngineKind::Falloc => on_real_clock(context, BlockingEngine::<Falloc>::new(&setup).map_err(error)?, pool),
-        EngineKind::Ftruncate => on_real_clock(context, BlockingEngine::<Ftruncate>::new(&setup).map_err(error)?, pool),
-        EngineKind::Filecreate => {
-            on_real_clock(context, NamesEngine::<Filecreate>::new(plan, context.worker).map_err(error)?, pool)
-        }
-        EngineKind::Filestat => {
-            on_real_clock(context, NamesEngine::<Filestat>::new(plan, context.worker).map_err(error)?, pool)
-        }
-        EngineKind::Filedelete => {
-            on_real_clock(context, NamesEngine::<Filedelete>::new(plan, context.worker).map_err(error)?, pool)
-        }
-        EngineKind::Dircreate => {
-            on_real_clock(context, NamesEngine::<Dircreate>::new(plan, context.worker).map_err(error)?, pool)
-        }
-        EngineKind::Dirstat => {
-            on_real_clock(context, NamesEngine::<Dirstat>::new(plan, context.worker).map_err(error)?, pool)
-        }
-        EngineKind::Dirdelete => {
-            on_real_clock(context, NamesEngine::<Dirdelete>::new(plan, context.worker).map_err(error)?, pool)
-        }
-        EngineKind::Exec => Err("a job of `exec` needs its program".to_owned()),
-        EngineKind::Cpuio => Err("a job of `cpuio` needs its load".to_owned()),
-        EngineKind::Posixaio => on_real_clock(context, PosixaioEngine::new(&setup).map_err(error)?, pool),
-        EngineKind::Mmap => on_real_clock(context, MmapEngine::new(&setup).map_err(error)?, pool),
-        EngineKind::Libaio => on_real_clock(context, LibaioEngine::new(&setup).map_err(error)?, pool),
-        EngineKind::IoUring => on_real_clock(context, IoUringEngine::new(&setup).map_err(error)?, pool),
-        EngineKind::Command => Err("a job of the engine `command` without a command".to_owned()),
-        EngineKind::Simulated => {
-            let device = plan.simulated.as_ref().ok_or("engine `simulated` needs a device model")?;
-            let clock = VirtualClock::default();
-            Ok(Worker::new(context, SimulatedEngine::new(&setup, device, clock.clone()), clock, pool).run())
-        }
-    }
-}
-
-fn on_real_clock<E: Engine>(context: &WorkerContext<'_>, engine: E, pool: Buffers) -> Result<WorkerReport, String> {
-    Ok(match context.clock {
-        AnyClock::Tsc(clock) => Worker::new(context, engine, clock, pool).run(),
-        AnyClock::Monotonic(clock) => Worker::new(context, engine, clock, pool).run(),
-    })
-}
-
-/// Pins and renices the calling thread.
-fn apply_scheduling(plan: &JobPlan, worker: u32) -> Result<(), String> {
-    if !plan.cpus.is_empty() {
-        let own = [plan.cpus[worker as usize % plan.cpus.len()]];
-        let cpus = if plan.scheduling.shares_cpus { &plan.cpus[..] } else { &own[..] };
-        let mut set = rustix::thread::CpuSet::new();
-        for cpu in cpus {
-            if *cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
-                return Err(format!("pinning a worker to processor {cpu}: there is none"));
-            }
-            set.set(*cpu as usize);
-        }
-        rustix::thread::sched_setaffinity(None, &set).map_err(|e| {
-            format!(
-                "pinning a worker to processor {}: {e}",
-                cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
-            )
-        })?;
-    }
-    if let Some((class, level)) = plan.scheduling.io_priority {
-        // ioprio_set(2): the class in the bits from 13 on.
-        const IOPRIO_WHO_PROCESS: libc::c_long = 1;
-        let priority = (libc::c_long::from(class) << 13) | libc::c_long::from(level);
-        // SAFETY: a plain call with integer arguments; 0 names the calling thread.
-        if unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0 as libc::c_long, priority) } != 0 {
-            let error = io::Error::last_os_error();
-            return Err(format!("setting the I/O priority {class}.{level}: {error}"));
-        }
-    }
-    if let Some(nice) = plan.nice {
-        // SAFETY: a plain call; 0 names the calling thread.
-        if unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } != 0 {
-            return Err(format!("setting the nice value {nice}: {}", io::Error::last_os_error()));
-        }
-    }
-    if plan.is_paced() || plan.think.is_some() {
-        // Timers of this thread fire as exactly as the kernel can.
-        // SAFETY: a plain call with integer arguments.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-    }
-    Ok(())
-}
-
-/// What the calling thread has used so far.
-pub(crate) fn thread_usage() -> ThreadUsage {
-    // SAFETY: the kernel fills the structure that is handed to it.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
-        usage
-    };
-    usage_of(&usage)
-}
-
-/// What the kernel accounts for, without a measured time.
-pub(crate) fn usage_of(usage: &libc::rusage) -> ThreadUsage {
-    let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
-    let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
-    ThreadUsage {
-        user_ns: ns(usage.ru_utime),
-        system_ns: ns(usage.ru_stime),
-        context_switch_count: count(usage.ru_nvcsw) + count(usage.ru_nivcsw),
-        major_fault_count: count(usage.ru_majflt),
-        minor_fault_count: count(usage.ru_minflt),
-        elapsed_ns: 0,
-    }
 }
 
 /// One thread of a job, on one engine and one clock.
@@ -898,31 +710,6 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         }
     }
 
-    /// Logs an I/O that moved `bytes`.
-    fn log_one(&mut self, slot: &Slot, bytes: u64, now: u64) {
-        let Some(log) = &mut self.log else { return };
-        // What ends in the ramp is in no figure.
-        if self.is_ramping {
-            return;
-        }
-        let since = |from: u64| self.clock.to_ns(now.saturating_sub(from));
-        let total_ns = since(if self.is_paced { slot.due } else { slot.issued });
-        let (submission_ns, completion_ns) = if E::BLOCKS {
-            (None, since(slot.issued))
-        } else {
-            (Some(self.clock.to_ns(slot.handed.saturating_sub(slot.issued))), since(slot.handed))
-        };
-        log.push(LoggedIo {
-            op: slot.request.op,
-            end_ns: since(self.measured_from),
-            submission_ns,
-            completion_ns,
-            total_ns,
-            bytes,
-            offset: slot.request.offset,
-        });
-    }
-
     /// Notes when the queued I/Os were handed over; how long that took, in nanoseconds.
     #[inline(always)]
     fn note_submission(&mut self, queued: usize, before: u64, after: u64) -> u64 {
@@ -959,80 +746,6 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         }
     }
 
-    /// When the next request may be issued: its place in the calendar, or the end of a pause.
-    fn due(&mut self, request: &Request) -> u64 {
-        let due = match (self.pending_due, &mut self.calendar) {
-            (Some(due), _) => due,
-            (None, Some(calendar)) => {
-                let due = self.started + self.clock.to_ticks(calendar.next(request.op, request.length));
-                self.pending_due = Some(due);
-                due
-            }
-            (None, None) => match self.generator.replay().and_then(|replay| replay.due_ns(self.block_at as usize)) {
-                Some(due_ns) => {
-                    let due = self.started + self.clock.to_ticks(due_ns);
-                    self.pending_due = Some(due);
-                    due
-                }
-                None => 0,
-            },
-        };
-        due.max(self.not_before)
-    }
-
-    /// Notes when a timed I/O was due, and that a pause comes next where one is due.
-    fn note_timing(&mut self, slot: u32) {
-        if let Some(share) = &mut self.share {
-            share.count();
-        }
-        if let Some(due) = self.pending_due.take() {
-            let slot = &mut self.slots[slot as usize];
-            slot.due = due;
-            slot.free_since = self.free_since;
-        }
-        if self.iolog.is_some() {
-            let request = self.slots[slot as usize].request;
-            self.note_issued(&request);
-        }
-        if let Some(think) = self.context.plan.think
-            && ((think.every > 0 && self.issued() - self.thought_at >= think.every)
-                || (think.after_ns > 0
-                    && self.clock.to_ns(self.clock.now().saturating_sub(self.not_before)) >= think.after_ns))
-        {
-            self.thought_at = self.issued();
-            self.is_pausing = true;
-        }
-    }
-
-    /// Writes down what is issued, if that is asked for.
-    #[cold]
-    fn note_issued(&mut self, request: &Request) {
-        if let Some(iolog) = &mut self.iolog {
-            let at_ns = self.clock.to_ns(self.clock.now().saturating_sub(self.started));
-            iolog.push(IssuedIo { at_ns, request: *request });
-        }
-    }
-
-    /// A pause begins when everything before it has ended, at `last`: what an application does
-    /// between two I/Os takes its time after the first has answered.
-    #[cold]
-    fn begin_pause(&mut self, last: u64) {
-        self.is_pausing = false;
-        let think = self.context.plan.think;
-        self.not_before = last + self.clock.to_ticks(think.map_or(0, |think| think.time_ns));
-        // The part that is work, not idleness.
-        let busy_until = last + self.clock.to_ticks(think.map_or(0, |think| think.spin_ns));
-        let mut now = self.clock.now();
-        while now < busy_until && !self.context.stop.load(Relaxed) {
-            let before = std::mem::replace(&mut now, self.clock.now());
-            if now == before {
-                // Virtual time passes only when it is waited for.
-                now = self.clock.wait_until(busy_until);
-            }
-        }
-        self.free_since = self.free_since.max(self.not_before);
-    }
-
     /// True if the job writes.
     fn writes(&self) -> bool {
         self.recorder.ops[slot_of(OpKind::Write)].is_some()
@@ -1053,31 +766,6 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 && request.offset < other.offset + u64::from(other.length)
                 && !is_free(index)
         })
-    }
-
-    /// Nothing is in flight and nothing is due: sleeps, looking up for the deadline, the next row
-    /// and a request to stop.
-    #[cold]
-    fn wait_idle(&mut self, due: u64) {
-        let look_up = self.clock.now() + self.clock.to_ticks(INTERVAL_NS / 2);
-        // A look for a window is not worth waking up for.
-        let event = if self.is_ramping { self.measured_from } else { self.next_row_or_end() };
-        let now = self.clock.wait_until(due.min(event).min(look_up));
-        if now >= self.next_event {
-            self.handle_events(now);
-        }
-    }
-
-    /// Latency from the due moment, and how late the hand-over was although a slot was free.
-    #[cold]
-    fn record_paced(&mut self, slot: &Slot, now: u64) {
-        let from_due = self.clock.to_ns(now.saturating_sub(slot.due));
-        self.recorder.op(slot.request.op).set.from_intended.record(from_due);
-        let could_begin = slot.due.max(slot.free_since);
-        let late = self.clock.to_ns(slot.issued.saturating_sub(could_begin));
-        if let Some(lateness) = &mut self.recorder.pacing_lateness {
-            lateness.record(late);
-        }
     }
 
     /// A sync call, with nothing in flight. Returns the moment it was done.
@@ -1109,346 +797,11 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         }
         now
     }
-
-    fn next_boundary(&self) -> u64 {
-        self.row_from + self.clock.to_ticks(INTERVAL_NS)
-    }
-
-    /// The next row's end, or the deadline while it has not passed.
-    fn next_row_or_end(&self) -> u64 {
-        if self.is_done { self.next_boundary() } else { self.next_boundary().min(self.deadline) }
-    }
-
-    /// The same, or the next look for a window in which I/Os are sampled.
-    fn next_look(&self) -> u64 {
-        let look = self.next_row_or_end().min(self.samples.next_poll);
-        let look = self.search.as_ref().map_or(look, |search| look.min(search.end));
-        self.spans.as_ref().map_or(look, |spans| look.min(spans.end))
-    }
-
-    /// Looks whether I/Os are sampled from now on.
-    fn look_for_window(&mut self, now: u64) {
-        self.samples.poll(now, &self.clock);
-        self.has_work_per_io = has_work_per_io(self.context.plan) || self.log.is_some() || self.samples.is_open();
-    }
-
-    /// The ramp's end, a row's end, the deadline: whatever has come by `now`.
-    #[cold]
-    fn handle_events(&mut self, now: u64) {
-        if self.is_ramping && now >= self.measured_from {
-            self.is_ramping = false;
-            self.recorder.reset();
-            self.count_submissions_in_flight();
-            self.usage_from = thread_usage();
-            self.begin_search(now);
-            self.begin_spans(now);
-        }
-        if !self.is_ramping {
-            while now >= self.next_boundary() {
-                let end = self.next_boundary();
-                self.adapt_batch();
-                let end_ns = self.clock.to_ns(end - self.measured_from);
-                let span_ns = self.clock.to_ns(end - self.row_from);
-                self.keep_guard(end_ns);
-                self.recorder.end_interval(end_ns, span_ns, self.context.progress);
-                self.row_from = end;
-                self.row_ended(end_ns);
-            }
-            self.end_search_window(now);
-            self.end_span(now);
-            if now >= self.deadline && !self.is_done {
-                self.is_done = true;
-                self.ended = self.deadline;
-            }
-            if now >= self.samples.next_poll {
-                self.look_for_window(now);
-            }
-        }
-        self.next_event = if self.is_ramping { self.measured_from } else { self.next_look() };
-    }
-
-    /// Ends a job that is slower than it may be.
-    fn keep_guard(&mut self, now_ns: u64) {
-        let guard = self.context.plan.guard;
-        if !guard.is_none()
-            && let Some(sentence) = self.watched.look(&guard, &self.recorder, now_ns)
-        {
-            self.fatal.get_or_insert(sentence);
-            self.is_done = true;
-        }
-    }
-
-    fn flush_logs(&mut self) {
-        if let Some(log) = &mut self.log {
-            log.flush();
-        }
-        if let Some(iolog) = &mut self.iolog {
-            iolog.flush();
-        }
-    }
-
-    /// A row's end is where whoever follows the run is told.
-    fn row_ended(&mut self, elapsed_ns: u64) {
-        self.flush_logs();
-        let Some(snapshot) = self.context.snapshot else { return };
-        if let Some(question) = snapshot.question(self.answered) {
-            self.answered = question;
-            let (ops, series) = self.recorder.so_far(!E::BLOCKS);
-            let report = WorkerReport {
-                ops,
-                series,
-                elapsed_ns,
-                threads: used(&self.usage_from, &thread_usage(), elapsed_ns),
-                queue: (!E::BLOCKS).then_some(self.recorder.queue),
-                failures: self.failures.clone(),
-                fatal: None,
-                ..WorkerReport::failed(String::new())
-            };
-            snapshot.give(question, report);
-        }
-    }
-
-    /// At the ramp's end: what is in flight will complete in the measured part, so its submission
-    /// belongs there too.
-    fn count_submissions_in_flight(&mut self) {
-        if E::BLOCKS {
-            return;
-        }
-        for (slot, index) in self.slots.iter().zip(0..) {
-            if !self.free[..self.free_count].contains(&index) {
-                let ns = self.clock.to_ns(slot.handed.wrapping_sub(slot.issued));
-                self.recorder.op(slot.request.op).set.submission.record(ns);
-            }
-        }
-    }
-
-    fn adapt_batch(&mut self) {
-        if !self.is_batch_adapted || E::BLOCKS || self.submit_count == 0 {
-            return;
-        }
-        let count = |of: fn(&OpRecorder) -> u64| self.recorder.ops.iter().flatten().map(|r| of(r)).sum::<u64>();
-        let inline_count = count(|r| r.inline.count());
-        let is_inline = inline_count * 20 >= (inline_count + count(|r| r.interval.count())) * 19;
-        self.recorder.fold_inline();
-        let median = self.recorder.ops.iter().flatten().filter_map(|r| {
-            let n = r.interval.count();
-            Some((n, r.interval.value_at_rank(n.div_ceil(2))?))
-        });
-        if let Some((_, p50)) = median.max_by_key(|m| m.0) {
-            let most = if is_inline && self.sharing.is_possible {
-                self.sharing.usual_ns = p50.max(1);
-                ADAPTED_BATCH_MAX
-            } else {
-                self.sharing.usual_ns = 0;
-                adapted_batch(p50, self.submit_ns / self.submit_count)
-            };
-            self.batch = most.min(self.slots.len() as u32) as usize;
-        }
-        self.submit_ns = 0;
-        self.submit_count = 0;
-    }
-
-    fn path(&self, file: u16) -> String {
-        self.context.files.get(usize::from(file)).map_or_else(String::new, |f| f.path.clone())
-    }
-
-    /// An I/O that failed or moved less than it should.
-    #[cold]
-    fn failed(&mut self, completion: Completion, now: u64) {
-        let slot = self.slots[completion.slot as usize];
-        let request = slot.request;
-        let total_ns = self.clock.to_ns(now.wrapping_sub(slot.issued));
-        let recorder = self.recorder.op(request.op);
-        // A transfer of nothing (a read behind the file's end) has no latency worth counting.
-        if completion.result > 0 {
-            recorder.io_count += 1;
-            recorder.byte_count += completion.result as u64;
-            recorder.short_count += 1;
-            recorder.interval.record(total_ns);
-            if !E::BLOCKS {
-                recorder.set.completion.record(total_ns);
-            }
-            if self.is_paced {
-                self.record_paced(&slot, now);
-            }
-            self.log_one(&slot, completion.result as u64, now);
-        } else {
-            recorder.error_count += 1;
-        }
-        let errno = (-completion.result).max(0) as i32;
-        let base = if request.op == OpKind::Write { self.write_buffers_from } else { 0 };
-        let address = self.pool.buffer_ptr(base + completion.slot as usize) as u64;
-        self.note_failure(&request, errno, completion.result.max(0) as u64, address);
-        if !self.context.plan.continue_on_error {
-            self.is_done = true;
-        }
-    }
-
-    fn note_failure(&mut self, request: &Request, errno: i32, returned: u64, address: u64) {
-        if let Some(known) = self.failures.iter_mut().find(|f| f.op == request.op && f.errno == errno) {
-            known.count += 1;
-            return;
-        }
-        if self.failures.len() < FAILURES_MAX {
-            let target = self.context.files.get(usize::from(request.file));
-            self.failures.push(IoFailure {
-                op: request.op,
-                errno,
-                path: self.path(request.file),
-                offset: request.offset,
-                length: u64::from(request.length),
-                address,
-                returned,
-                count: 1,
-                explanation: explain(request, errno, returned, address, target),
-            });
-        }
-    }
-
-    fn finish(mut self, mut last: u64) -> WorkerReport {
-        let plan = self.context.plan;
-        // A job that had nothing in flight at its end was measured until then all the same.
-        last = last.max(self.ended);
-        let flush = plan.flush;
-        for (is_asked_for, data_only) in [(flush.end_fdatasync, true), (flush.end_fsync || flush.fsync_on_close, false)]
-        {
-            for file in 0..self.context.files.len().max(1) {
-                if is_asked_for && self.fatal.is_none() {
-                    let request = Request { op: OpKind::Sync, file: file as u16, data_only, ..Request::NONE };
-                    last = self.sync_now(&request);
-                }
-            }
-        }
-        if !self.is_ramping && last >= self.row_from {
-            let end_ns = self.clock.to_ns(last - self.measured_from);
-            let span_ns = self.clock.to_ns(last - self.row_from);
-            self.keep_guard(end_ns);
-            self.recorder.end_interval(end_ns, span_ns, self.context.progress);
-        }
-        if self.is_ramping {
-            self.recorder.reset();
-            if self.fatal.is_none() && !self.was_stopped {
-                self.fatal = Some("the job ended within its ramp: nothing was measured".to_owned());
-            }
-        }
-        self.leave_spans();
-        if let Some(share) = self.share.take() {
-            share.leave();
-        }
-        let usage = thread_usage();
-        self.flush_logs();
-        let has_failed = self.fatal.is_some() || !self.failures.is_empty();
-        let scheduling = &self.context.plan.scheduling;
-        if scheduling.ends_others || scheduling.ends_others_on_error && has_failed {
-            // The phase has a flag of its own where a job ends others.
-            self.context.stop.store(true, Relaxed);
-        }
-        self.context.finished();
-        let backlog_count = match &mut self.calendar {
-            // What comes after the job's last I/O was never due.
-            Some(calendar) if !self.is_exhausted => {
-                let until = last.min(self.deadline);
-                let taken = u64::from(self.pending_due.is_some_and(|due| due < until));
-                let until_ns = self.clock.to_ns(until.saturating_sub(self.started));
-                taken + calendar.backlog(until_ns, |op| self.generator.mean_size_bytes(op))
-            }
-            None if self.is_paced && !self.is_exhausted => {
-                let until = last.min(self.deadline);
-                let until_ns = self.clock.to_ns(until.saturating_sub(self.started));
-                let (at, filled) = (self.block_at as usize, self.block_end as usize);
-                self.generator.replay().map_or(0, |replay| replay.backlog(at, filled, until_ns))
-            }
-            _ => 0,
-        };
-        let wrote = self.write_sequence > 0;
-        if let Some(verifier) = self.verifier.as_ref().filter(|verifier| wrote && verifier.plan.saves_state) {
-            let state = verifier.state(plan, self.context.worker, self.issued());
-            self.notes.push(state.save());
-        }
-        let can_verify = self.fatal.is_none() && self.failures.is_empty() && !self.was_stopped;
-        if wrote
-            && can_verify
-            && !self.has_given_up()
-            && let Err(error) = self.verify_written()
-        {
-            self.fatal = Some(chain(&error));
-        }
-        if wrote && can_verify && plan.source.as_ref().is_some_and(|source| source.is_verified) {
-            self.verify_against_source();
-        }
-        let elapsed_ns = if self.is_ramping { 0 } else { self.clock.to_ns(last.saturating_sub(self.measured_from)) };
-        let mut engine_notes = self.engine.notes();
-        engine_notes.append(&mut self.notes);
-        let waited_ns =
-            self.log.take().map_or(0, |log| log.waited_ns) + self.iolog.take().map_or(0, |log| log.waited_ns);
-        if waited_ns > 0 {
-            engine_notes.push(format!(
-                "logs were written more slowly than I/O was done: the worker waited {} ms for them, between I/Os",
-                waited_ns.div_ceil(1_000_000)
-            ));
-        }
-        if self.sharing.count > 0 {
-            engine_notes.push(format!(
-                "reads that were complete when io_uring_enter returned (page cache) were handed over up to \
-                 {ADAPTED_BATCH_MAX} at a time, each counted with its part of the call, or with all of a call that took \
-                 more than twice the usual, so one of up to nine times the usual may hide among them; iodepth_batch = 1 times each alone"
-            ));
-        }
-        if self.supply.is_some() && self.slots.len() > 1 {
-            engine_notes.push(format!(
-                "while the source was waited for, completions were looked for every {} µs: latencies may be that \
-                 much too long",
-                SOURCE_WAIT_BUSY.as_micros()
-            ));
-        }
-        engine_notes.extend(self.search.as_ref().map(|search| search.sentence()));
-        let source_wait_ns = self.supply.as_ref().map_or(0, |supply| self.clock.to_ns(supply.waited));
-        let queue = (!E::BLOCKS).then_some(self.recorder.queue);
-        let (ops, series, pacing_lateness) = self.recorder.finish(!E::BLOCKS);
-        // The engine goes first: it may hold registrations of the pool's memory.
-        let has_lost_ios = self.slots.len() > self.free_count;
-        drop(self.engine);
-        if !has_lost_ios {
-            ManuallyDrop::into_inner(self.pool);
-        }
-        WorkerReport {
-            ops,
-            series,
-            elapsed_ns,
-            pacing_lateness,
-            backlog_count,
-            threads: used(&self.usage_from, &usage, elapsed_ns),
-            queue,
-            failures: self.failures,
-            verify_failures: self.verify_failures,
-            verified_block_count: self.verified_block_count,
-            verify_failure_count: self.verify_failure_count,
-            samples: self.samples.into_kept(),
-            source_wait_ns,
-            depth_search: self.search.map(|search| search.result()),
-            criterion: None,
-            engine_notes,
-            fatal: self.fatal,
-            was_stopped: self.was_stopped,
-        }
-    }
 }
 
 /// True if each completion is looked at, whether I/Os are sampled or logged or not.
 fn has_work_per_io(plan: &JobPlan) -> bool {
     plan.is_paced() || plan.verify.is_some() || plan.control.latency_target.is_some() || plan.queue.low > 0
-}
-
-/// What was used between two readings of a thread that measured for `elapsed_ns`.
-pub(crate) fn used(from: &ThreadUsage, to: &ThreadUsage, elapsed_ns: u64) -> ThreadUsage {
-    ThreadUsage {
-        user_ns: to.user_ns.saturating_sub(from.user_ns),
-        system_ns: to.system_ns.saturating_sub(from.system_ns),
-        context_switch_count: to.context_switch_count.saturating_sub(from.context_switch_count),
-        major_fault_count: to.major_fault_count.saturating_sub(from.major_fault_count),
-        minor_fault_count: to.minor_fault_count.saturating_sub(from.minor_fault_count),
-        elapsed_ns,
-    }
 }
 
 /// One hand-over whose I/Os are not counted as submitted yet.

@@ -1,0 +1,182 @@
+//! From a plan to a worker that runs: what kind of job it is, its thread's scheduling, buffers, engine and clock.
+//!
+//! Sources: ioprio_set(2), sched_setaffinity(2), setpriority(2), prctl(2).
+
+use super::{Worker, WorkerContext};
+use crate::buffers::Buffers;
+use crate::clock::{AnyClock, VirtualClock};
+use crate::engines::{
+    BlockingEngine, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup, Falloc, Filecreate, Filedelete,
+    Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine, PosixaioEngine, Psync,
+    Pvsync, Pvsync2, SimulatedEngine, Splice, Sync, Vsync,
+};
+use crate::recorder::WorkerReport;
+use crate::{burn, command, exec};
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+use trueio_model::{BlockSizes, EngineKind, JobPlan, OpKind, OpMix};
+
+/// Runs one worker to its end, on the engine and clock that the plan names. Blocks until the
+/// phase's start is opened.
+pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
+    if let Some(command) = &context.plan.command {
+        return command::run(context, command);
+    }
+    if context.plan.handling.creates_only {
+        context.start.reached();
+        context.start.finished();
+        return WorkerReport::empty();
+    }
+    if let Some(program) = &context.plan.exec {
+        return exec::run(context, program);
+    }
+    if let Some(load) = &context.plan.cpu_load {
+        return burn::run(context, load);
+    }
+    match prepared(context) {
+        Ok(report) => report,
+        Err(error) => {
+            // Nobody waits for a worker that could not be made.
+            context.start.reached();
+            if context.plan.scheduling.ends_others_on_error {
+                context.stop.store(true, Relaxed);
+            }
+            context.finished();
+            WorkerReport::failed(error)
+        }
+    }
+}
+
+/// An error and its causes in one line.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
+    let plan = context.plan;
+    apply_scheduling(plan, context.worker)?;
+    let pattern = &plan.pattern;
+    let largest = |sizes: &BlockSizes| sizes.max_bytes();
+    let size = match pattern.mix {
+        OpMix::Only(OpKind::Read) => largest(&pattern.read_sizes),
+        OpMix::Only(OpKind::Write) => largest(&pattern.write_sizes),
+        // A trim has no data; one page keeps the arithmetic the same.
+        OpMix::Only(OpKind::Trim | OpKind::Sync) => 4096,
+        OpMix::ReadWrite { .. } => largest(&pattern.read_sizes).max(largest(&pattern.write_sizes)),
+    };
+    let size = plan.replay.as_ref().map_or(size, |replay| replay.length_bytes_max.max(4096));
+    // Reads and writes of a mixed job have buffers of their own: a write would otherwise carry what
+    // the slot's last read brought.
+    let buffers = plan.queue.depth as usize * if matches!(pattern.mix, OpMix::ReadWrite { .. }) { 2 } else { 1 };
+    let align = plan.buffer_alignment_bytes as usize;
+    let pool = Buffers::new(&plan.handling, buffers, size as usize, align, plan.buffer_offset_bytes)?;
+    let setup = EngineSetup {
+        files: context.files,
+        depth: plan.queue.depth,
+        buffers: pool.region(),
+        flags: plan.write_flags,
+        uring: plan.uring,
+        writes: plan.modifies_files(),
+        advice: plan.handling.advice,
+    };
+    let error = |e: EngineError| chain(&e);
+    match plan.engine {
+        // One at a time, as fio's null engine: an I/O that is done when it is handed over.
+        EngineKind::Null if plan.queue.depth == 1 => on_real_clock(context, NullEngine::<true>::new(&setup), pool),
+        EngineKind::Null => on_real_clock(context, NullEngine::<false>::new(&setup), pool),
+        EngineKind::Psync => on_real_clock(context, BlockingEngine::<Psync>::new(&setup).map_err(error)?, pool),
+        EngineKind::Sync => on_real_clock(context, BlockingEngine::<Sync>::new(&setup).map_err(error)?, pool),
+        EngineKind::Vsync => on_real_clock(context, BlockingEngine::<Vsync>::new(&setup).map_err(error)?, pool),
+        EngineKind::Pvsync => on_real_clock(context, BlockingEngine::<Pvsync>::new(&setup).map_err(error)?, pool),
+        EngineKind::Pvsync2 => on_real_clock(context, BlockingEngine::<Pvsync2>::new(&setup).map_err(error)?, pool),
+        EngineKind::Splice => on_real_clock(context, BlockingEngine::<Splice>::new(&setup).map_err(error)?, pool),
+        EngineKind::Falloc => on_real_clock(context, BlockingEngine::<Falloc>::new(&setup).map_err(error)?, pool),
+        EngineKind::Ftruncate => on_real_clock(context, BlockingEngine::<Ftruncate>::new(&setup).map_err(error)?, pool),
+        EngineKind::Filecreate => {
+            on_real_clock(context, NamesEngine::<Filecreate>::new(plan, context.worker).map_err(error)?, pool)
+        }
+        EngineKind::Filestat => {
+            on_real_clock(context, NamesEngine::<Filestat>::new(plan, context.worker).map_err(error)?, pool)
+        }
+        EngineKind::Filedelete => {
+            on_real_clock(context, NamesEngine::<Filedelete>::new(plan, context.worker).map_err(error)?, pool)
+        }
+        EngineKind::Dircreate => {
+            on_real_clock(context, NamesEngine::<Dircreate>::new(plan, context.worker).map_err(error)?, pool)
+        }
+        EngineKind::Dirstat => {
+            on_real_clock(context, NamesEngine::<Dirstat>::new(plan, context.worker).map_err(error)?, pool)
+        }
+        EngineKind::Dirdelete => {
+            on_real_clock(context, NamesEngine::<Dirdelete>::new(plan, context.worker).map_err(error)?, pool)
+        }
+        EngineKind::Exec => Err("a job of `exec` needs its program".to_owned()),
+        EngineKind::Cpuio => Err("a job of `cpuio` needs its load".to_owned()),
+        EngineKind::Posixaio => on_real_clock(context, PosixaioEngine::new(&setup).map_err(error)?, pool),
+        EngineKind::Mmap => on_real_clock(context, MmapEngine::new(&setup).map_err(error)?, pool),
+        EngineKind::Libaio => on_real_clock(context, LibaioEngine::new(&setup).map_err(error)?, pool),
+        EngineKind::IoUring => on_real_clock(context, IoUringEngine::new(&setup).map_err(error)?, pool),
+        EngineKind::Command => Err("a job of the engine `command` without a command".to_owned()),
+        EngineKind::Simulated => {
+            let device = plan.simulated.as_ref().ok_or("engine `simulated` needs a device model")?;
+            let clock = VirtualClock::default();
+            Ok(Worker::new(context, SimulatedEngine::new(&setup, device, clock.clone()), clock, pool).run())
+        }
+    }
+}
+
+fn on_real_clock<E: Engine>(context: &WorkerContext<'_>, engine: E, pool: Buffers) -> Result<WorkerReport, String> {
+    Ok(match context.clock {
+        AnyClock::Tsc(clock) => Worker::new(context, engine, clock, pool).run(),
+        AnyClock::Monotonic(clock) => Worker::new(context, engine, clock, pool).run(),
+    })
+}
+
+/// Pins and renices the calling thread.
+fn apply_scheduling(plan: &JobPlan, worker: u32) -> Result<(), String> {
+    if !plan.cpus.is_empty() {
+        let own = [plan.cpus[worker as usize % plan.cpus.len()]];
+        let cpus = if plan.scheduling.shares_cpus { &plan.cpus[..] } else { &own[..] };
+        let mut set = rustix::thread::CpuSet::new();
+        for cpu in cpus {
+            if *cpu as usize >= rustix::thread::CpuSet::MAX_CPU {
+                return Err(format!("pinning a worker to processor {cpu}: there is none"));
+            }
+            set.set(*cpu as usize);
+        }
+        rustix::thread::sched_setaffinity(None, &set).map_err(|e| {
+            format!(
+                "pinning a worker to processor {}: {e}",
+                cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+            )
+        })?;
+    }
+    if let Some((class, level)) = plan.scheduling.io_priority {
+        // ioprio_set(2): the class in the bits from 13 on.
+        const IOPRIO_WHO_PROCESS: libc::c_long = 1;
+        let priority = (libc::c_long::from(class) << 13) | libc::c_long::from(level);
+        // SAFETY: a plain call with integer arguments; 0 names the calling thread.
+        if unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0 as libc::c_long, priority) } != 0 {
+            let error = io::Error::last_os_error();
+            return Err(format!("setting the I/O priority {class}.{level}: {error}"));
+        }
+    }
+    if let Some(nice) = plan.nice {
+        // SAFETY: a plain call; 0 names the calling thread.
+        if unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } != 0 {
+            return Err(format!("setting the nice value {nice}: {}", io::Error::last_os_error()));
+        }
+    }
+    if plan.is_paced() || plan.think.is_some() {
+        // Timers of this thread fire as exactly as the kernel can.
+        // SAFETY: a plain call with integer arguments.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    }
+    Ok(())
+}
