@@ -15,11 +15,16 @@
 
 mod command;
 mod control;
+mod direct;
+mod durability;
+mod engine;
 mod files;
 mod handling;
 mod job;
+mod limits;
 mod names;
 mod output;
+mod pace;
 mod replay;
 mod source;
 mod steps;

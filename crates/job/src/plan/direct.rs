@@ -1,0 +1,237 @@
+//! Whether I/O is direct, and whether its sizes and places suit that.
+
+use super::Planner;
+use super::files::JobFile;
+use super::values::Values;
+use crate::refusal::{Refusal, Rule};
+use crate::value::write_bytes;
+use trueio_model::{
+    BlockSizes, DirectPolicy, DirectSupport, EngineKind, OpKind, TargetFacts, TargetKind, UringOptions, WriteFlags,
+};
+
+/// What is wanted of the page cache, before the targets are asked.
+pub(super) fn plan_direct(
+    values: &mut Values,
+    engine: EngineKind,
+    flags: WriteFlags,
+    uring: UringOptions,
+) -> Result<DirectPolicy, Refusal> {
+    let wanted = match values.choice("direct") {
+        Some("require") => DirectPolicy::Require,
+        Some("off") => DirectPolicy::Off,
+        _ => DirectPolicy::Prefer,
+    };
+    let contradiction = |values: &Values, name: &str, reason: &'static str, hint: &'static str| {
+        let rule = Rule::Contradiction { one: values.quote("direct"), other: values.quote(name), reason, hint };
+        values.refuse("direct", rule)
+    };
+    if !engine.touches_files() {
+        values.derive("direct", "off", format!("{} moves no data", engine.name()));
+        return Ok(DirectPolicy::Off);
+    }
+    if engine == EngineKind::Command {
+        values.derive("direct", "off", "the program opens the file as it likes");
+        return Ok(DirectPolicy::Off);
+    }
+    if engine == EngineKind::Mmap {
+        if wanted == DirectPolicy::Require {
+            let lack = "is the page cache and cannot go past it".into();
+            let rule = Rule::EngineLacks { engine, lack, hint: "leave `direct` out, or choose another engine" };
+            return Err(values.refuse("direct", rule));
+        }
+        if wanted != DirectPolicy::Off {
+            values.derive("direct", "off", "mmap is the page cache");
+        }
+        return Ok(DirectPolicy::Off);
+    }
+    let needs_direct = if uring.iopoll || flags.hipri {
+        Some("hipri")
+    } else if flags.atomic {
+        Some("atomic")
+    } else {
+        None
+    };
+    if flags.dontcache {
+        if let Some(name) = needs_direct {
+            let rule = Rule::Contradiction {
+                one: values.quote("uncached"),
+                other: values.quote(name),
+                reason: "one goes through the page cache and the other past it",
+                hint: "leave one of them out",
+            };
+            return Err(values.refuse("uncached", rule));
+        }
+        if wanted == DirectPolicy::Require {
+            let reason = "RWF_DONTCACHE goes through the page cache";
+            return Err(contradiction(values, "uncached", reason, "leave one of them out"));
+        }
+        if wanted == DirectPolicy::Prefer {
+            values.derive("direct", "off", "`uncached` goes through the page cache");
+        }
+        return Ok(DirectPolicy::Off);
+    }
+    if let Some(name) = needs_direct {
+        if wanted == DirectPolicy::Off {
+            return Err(contradiction(values, name, "it works on direct I/O only", "say `direct = \"require\"`"));
+        }
+        if wanted == DirectPolicy::Prefer {
+            values.derive("direct", "require", format!("`{name}` works on direct I/O only"));
+        }
+        return Ok(DirectPolicy::Require);
+    }
+    Ok(wanted)
+}
+
+/// Holds what is wanted against what the targets say.
+pub(super) fn settle_direct(
+    planner: &mut Planner,
+    values: &mut Values,
+    files: &[JobFile],
+    used: &[(OpKind, &BlockSizes)],
+    sizes_option: &'static str,
+    policy: DirectPolicy,
+) -> Result<DirectPolicy, Refusal> {
+    let mut misaligned: Option<(&'static str, Rule)> = None;
+    for file in files {
+        let Some(facts) = &file.facts else { continue };
+        let path = &file.plan.path;
+        let has_no_direct = matches!(facts.direct.support, DirectSupport::SilentlyBuffered | DirectSupport::Refused);
+        if policy == DirectPolicy::Require && has_no_direct {
+            let rule = Rule::DirectImpossible { path: path.clone(), reason: facts.direct.reason.clone() };
+            return Err(values.refuse("direct", rule));
+        }
+        // Operations of one job share a grid of offsets, so the strictest alignment is everyone's.
+        // A device is trimmed in whole sectors, whatever the page cache does; a hole may begin
+        // anywhere in a file.
+        let is_trim = used.iter().any(|(op, _)| *op == OpKind::Trim);
+        let must_align = if is_trim { facts.kind == TargetKind::BlockDevice } else { policy != DirectPolicy::Off };
+        let alignments = used.iter().filter_map(|(op, _)| alignment_of(facts, *op));
+        let Some((alignment_bytes, source_text)) = alignments.filter(|_| must_align).max_by_key(|(bytes, _)| *bytes)
+        else {
+            continue;
+        };
+        let sizes = used.iter().flat_map(|(_, sizes)| unit_sizes(sizes));
+        let sizes = sizes.map(|bytes| (sizes_option, "a block", bytes));
+        let offset = std::iter::once(("offset", "the offset", file.plan.offset_bytes));
+        for (option, what, value_bytes) in sizes.chain(offset) {
+            if value_bytes.is_multiple_of(alignment_bytes) {
+                continue;
+            }
+            let (path, source_text) = (path.clone(), source_text.clone());
+            let rule = Rule::Misaligned { what, value_bytes, alignment_bytes, path, source_text };
+            if is_trim || policy == DirectPolicy::Require {
+                return Err(values.refuse(option, rule));
+            }
+            misaligned.get_or_insert((option, rule));
+        }
+    }
+    match misaligned {
+        None => Ok(policy),
+        Some((_, rule)) => {
+            planner.note(&values.job, &format!("direct I/O is preferred and cannot be had: {rule}"));
+            values.derive("direct", "off", "preferred, but sizes or offset are not aligned for direct I/O");
+            Ok(DirectPolicy::Off)
+        }
+    }
+}
+
+/// Holds deliberately misaligned buffers against what direct I/O needs. Required, the calls are made and the
+/// kernel refuses them: that is what was asked for. Preferred, direct I/O cannot be had.
+pub(super) fn settle_buffers(
+    planner: &mut Planner,
+    values: &mut Values,
+    files: &[JobFile],
+    offset_bytes: u32,
+    policy: DirectPolicy,
+) -> DirectPolicy {
+    let facts = files.iter().filter_map(|file| file.facts.as_ref());
+    let needed = facts.map(|facts| facts.direct.memory_alignment_bytes.value.unwrap_or(512).max(1));
+    let Some(needed) = needed.max().filter(|needed| !offset_bytes.is_multiple_of(*needed)) else { return policy };
+    let buffers = format!("{} puts the buffers at no multiple of {needed} bytes", values.quote("buffer_offset"));
+    match policy {
+        DirectPolicy::Off => policy,
+        DirectPolicy::Prefer => {
+            planner.note(&values.job, &format!("direct I/O is preferred and cannot be had: {buffers}"));
+            values.derive("direct", "off", "preferred, but the buffers are not aligned for direct I/O");
+            DirectPolicy::Off
+        }
+        DirectPolicy::Require => {
+            planner.note(&values.job, &format!("{buffers}, which direct I/O needs: its calls may all fail"));
+            policy
+        }
+    }
+}
+
+/// What an operation's offset and length must be multiples of, past the page cache; and who says so.
+pub(super) fn alignment_of(facts: &TargetFacts, op: OpKind) -> Option<(u64, String)> {
+    let fact = match op {
+        OpKind::Read => &facts.direct.read_alignment_bytes,
+        _ => &facts.direct.write_alignment_bytes,
+    };
+    if let Some(bytes) = fact.value {
+        return Some((u64::from(bytes.max(1)), fact.source.clone()));
+    }
+    let sectors = facts.disks.iter().filter_map(|disk| Some((disk, disk.logical_sector_bytes.value?)));
+    let (_, bytes, source) = sectors
+        .map(|(disk, bytes)| (&disk.name, bytes, disk.logical_sector_bytes.source.clone()))
+        .max_by_key(|(_, bytes, _)| *bytes)?;
+    Some((u64::from(bytes.max(1)), source))
+}
+
+/// Every size that an operation may have, or whose multiples it has.
+fn unit_sizes(sizes: &BlockSizes) -> Vec<u64> {
+    match sizes {
+        BlockSizes::Fixed(bytes) => vec![*bytes],
+        BlockSizes::Range { min_bytes, .. } => vec![*min_bytes],
+        BlockSizes::Weighted(pairs) => pairs.iter().map(|pair| pair.0).collect(),
+    }
+}
+
+/// Holds atomic writes against what the targets say of them. Where nobody says, the kernel decides at
+/// the first write.
+///
+/// Source: statx(2) `STATX_WRITE_ATOMIC`; pwritev2(2) `RWF_ATOMIC`: a power of two, within the limits,
+/// at a multiple of its length.
+pub(super) fn check_atomic(
+    values: &Values,
+    files: &[JobFile],
+    sizes: &BlockSizes,
+    sizes_option: &'static str,
+) -> Result<(), Refusal> {
+    for file in files {
+        let Some(facts) = &file.facts else { continue };
+        let path = &file.plan.path;
+        let refuse = |option: &str, reason: String| {
+            Err(values.refuse(option, Rule::AtomicImpossible { path: path.clone(), reason }))
+        };
+        // statx says nothing of a block device without them, but its queue does.
+        let limit = |disk: &trueio_model::DiskFacts| disk.limits.atomic_write_max_bytes.value;
+        let is_bare = facts.kind == TargetKind::BlockDevice && !facts.disks.is_empty();
+        if is_bare && facts.disks.iter().all(|disk| limit(disk) == Some(0)) {
+            let source = &facts.disks[0].limits.atomic_write_max_bytes.source;
+            return refuse("atomic", format!("the disk promises none ({source} is 0)"));
+        }
+        let atomic = &facts.direct.atomic_write;
+        let Some(limits) = atomic.value else { continue };
+        if limits.max_bytes == 0 {
+            return refuse("atomic", format!("it has none ({})", atomic.source));
+        }
+        let BlockSizes::Fixed(bytes) = *sizes else {
+            let reason = "blocks of several sizes do not stand at multiples of their own length".to_owned();
+            return refuse(sizes_option, reason);
+        };
+        if !bytes.is_power_of_two() {
+            return refuse(sizes_option, format!("{} is not a power of two", write_bytes(bytes)));
+        }
+        let (least, most) = (u64::from(limits.min_bytes), u64::from(limits.max_bytes));
+        if !(least..=most).contains(&bytes) {
+            let (bytes, least, most) = (write_bytes(bytes), write_bytes(least), write_bytes(most));
+            return refuse(sizes_option, format!("{bytes} is not within {least} to {most} ({})", atomic.source));
+        }
+        if !file.plan.offset_bytes.is_multiple_of(bytes) {
+            let (offset, bytes) = (write_bytes(file.plan.offset_bytes), write_bytes(bytes));
+            return refuse("offset", format!("the offset of {offset} is not a multiple of a block of {bytes}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,253 @@
+//! Which engine does the I/O, what it can, and how many I/Os it holds at a time.
+
+use super::Planner;
+use super::files::JobFile;
+use super::job::{Ops, note_unused};
+use super::values::Values;
+use crate::refusal::{Refusal, Rule};
+use trueio_model::{CpuLoad, EngineKind, OpKind, OpMix, Prepare, Queue, TargetKind, UringOptions, WriteFlags};
+
+pub(super) fn plan_engine(
+    planner: &Planner,
+    values: &mut Values,
+    ops: Ops,
+    write_flags: WriteFlags,
+) -> Result<EngineKind, Refusal> {
+    let engines = &planner.machine.engines;
+    let depth = values.small("iodepth").unwrap_or(1);
+    if let Some(word) = values.choice("ioengine") {
+        let engine = engine_of(word);
+        let state = engines.of(engine);
+        if let Some(reason) = state.unavailable {
+            return Err(values.refuse("ioengine", Rule::EngineUnavailable { engine, reason }));
+        }
+        if depth > 1 && !engine.holds_a_queue() {
+            return Err(values.refuse("iodepth", Rule::DepthOnBlockingEngine { engine, depth }));
+        }
+        if ops.has(OpKind::Trim) && !state.can_trim {
+            let lack = "cannot trim here".into();
+            return Err(values.refuse("rw", Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
+        }
+        return Ok(engine);
+    }
+    // io_uring first; what it cannot do here falls to libaio for a queue, and to a blocking engine
+    // for one I/O at a time. The depth is never lowered to fit an engine.
+    let needs_flags = write_flags != WriteFlags::default() || values.bool("hipri");
+    let fallback = match (depth > 1, needs_flags) {
+        (true, _) => EngineKind::Libaio,
+        (false, true) => EngineKind::Pvsync2,
+        (false, false) => EngineKind::Psync,
+    };
+    let mut reasons = Vec::new();
+    for engine in [EngineKind::IoUring, fallback] {
+        let state = engines.of(engine);
+        match state.unavailable {
+            Some(reason) => reasons.push(format!("{} does not work here ({reason})", engine.name())),
+            None if ops.has(OpKind::Trim) && !state.can_trim => {
+                reasons.push(format!("{} cannot trim", engine.name()));
+            }
+            None => {
+                reasons.push(format!("{} works here", engine.name()));
+                values.derive("ioengine", engine.name(), reasons.join("; "));
+                return Ok(engine);
+            }
+        }
+    }
+    let rule = Rule::EngineUnavailable { engine: EngineKind::IoUring, reason: reasons.join("; ") };
+    Err(values.refuse("iodepth", rule))
+}
+
+fn engine_of(word: &str) -> EngineKind {
+    let engine = EngineKind::ALL.into_iter().find(|engine| engine.name() == word);
+    engine.expect("the words of `ioengine` are the engines' names")
+}
+
+/// Flags and io_uring's own options, held against what the engine can do.
+pub(super) fn plan_engine_options(
+    planner: &mut Planner,
+    values: &mut Values,
+    engine: EngineKind,
+    ops: Ops,
+    flags: WriteFlags,
+) -> Result<(WriteFlags, UringOptions), Refusal> {
+    let is_uring = engine == EngineKind::IoUring;
+    let takes_flags = matches!(engine, EngineKind::Pvsync2 | EngineKind::Libaio | EngineKind::IoUring);
+    for (name, is_set) in [("rwf_dsync", flags.dsync), ("uncached", flags.dontcache), ("atomic", flags.atomic)] {
+        if is_set && !takes_flags {
+            let lack = format!("takes no RWF flags, as `{name}` asks for");
+            let hint = "use `ioengine = \"pvsync2\"`, \"libaio\" or \"io_uring\"";
+            return Err(values.refuse(name, Rule::EngineLacks { engine, lack, hint }));
+        }
+    }
+    let hipri = values.bool("hipri");
+    if hipri && !matches!(engine, EngineKind::Pvsync2 | EngineKind::IoUring) {
+        let lack = "cannot poll for completions".into();
+        let hint = "use `ioengine = \"io_uring\"` or \"pvsync2\"";
+        return Err(values.refuse("hipri", Rule::EngineLacks { engine, lack, hint }));
+    }
+    if hipri && ops.has(OpKind::Trim) {
+        let lack = "cannot poll for trims".into();
+        return Err(values.refuse("hipri", Rule::EngineLacks { engine, lack, hint: "leave `hipri` out" }));
+    }
+    for name in ["fixedbufs", "registerfiles", "sqthread_poll", "drain"] {
+        if is_uring || !values.bool(name) {
+            continue;
+        }
+        if values.is_said(name) {
+            let lack = format!("has no ring, as `{name}` asks for");
+            return Err(values.refuse(name, Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
+        }
+        values.derive(name, "false", format!("{} has no ring", engine.name()));
+    }
+    let force_async = values.small("force_async").unwrap_or(0);
+    for (name, is_asked) in [("force_async", force_async > 0), ("nonvectored", !values.bool("nonvectored"))] {
+        if is_asked && !is_uring {
+            let lack = format!("has no ring, as `{name}` asks for");
+            return Err(values.refuse(name, Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
+        }
+    }
+    if !values.bool("sqthread_poll") {
+        note_unused(planner, values, &["sqthread_poll_cpu"], "no kernel thread polls (`sqthread_poll`)");
+    }
+    let sqpoll_cpu = values.small("sqthread_poll_cpu");
+    if let Some(cpu) = sqpoll_cpu.filter(|cpu| !planner.machine.cpus.is_empty() && !planner.machine.cpus.contains(cpu))
+    {
+        return Err(values.refuse("sqthread_poll_cpu", Rule::ProcessorNotThere { cpu }));
+    }
+    let uring = UringOptions {
+        sqpoll_cpu: sqpoll_cpu.filter(|_| is_uring && values.bool("sqthread_poll")),
+        async_every: force_async,
+        vectored: is_uring && !values.bool("nonvectored"),
+        registered_buffers: is_uring && values.bool("fixedbufs"),
+        registered_files: is_uring && values.bool("registerfiles"),
+        sqpoll: is_uring && values.bool("sqthread_poll"),
+        iopoll: is_uring && hipri,
+        drain: is_uring && values.bool("drain"),
+    };
+    if uring.drain && uring.iopoll {
+        let rule = Rule::Contradiction {
+            one: values.quote("drain"),
+            other: values.quote("hipri"),
+            reason: "a request that waits for those before it is not polled for meanwhile",
+            hint: "leave one of them out",
+        };
+        return Err(values.refuse("drain", rule));
+    }
+    Ok((WriteFlags { hipri: hipri && engine == EngineKind::Pvsync2, ..flags }, uring))
+}
+
+/// Refuses to poll where no disk can be polled: io_uring's first I/O would fail with EOPNOTSUPP, and
+/// `RWF_HIPRI` would be ignored in silence.
+///
+/// Source: Linux `Documentation/ABI/stable/sysfs-block`, `queue/io_poll`.
+pub(super) fn check_polling(values: &Values, files: &[JobFile]) -> Result<(), Refusal> {
+    for file in files {
+        let Some(facts) = &file.facts else { continue };
+        let can_not = |disk: &&trueio_model::DiskFacts| disk.limits.can_poll.value == Some(false);
+        if let Some(disk) = facts.disks.iter().find(can_not) {
+            let rule = Rule::PollImpossible {
+                path: file.plan.path.clone(),
+                disk: disk.name.clone(),
+                source_text: format!("{} is 0", disk.limits.can_poll.source),
+            };
+            return Err(values.refuse("hipri", rule));
+        }
+    }
+    Ok(())
+}
+
+/// The load of `cpuio`, which nothing but its time ends.
+pub(super) fn plan_cpu_load(
+    planner: &mut Planner,
+    values: &Values,
+    engine: EngineKind,
+) -> Result<Option<CpuLoad>, Refusal> {
+    if engine != EngineKind::Cpuio {
+        note_unused(planner, values, &["cpuload", "cpuchunks"], "the engine is not `cpuio`");
+        return Ok(None);
+    }
+    let incomplete = |option: &str, needs| {
+        let rule = Rule::Incomplete { option: values.quote("ioengine"), needs, hint: "say it beside the engine" };
+        Err(values.refuse(option, rule))
+    };
+    let Some(percent) = values.number("cpuload") else { return incomplete("cpuload", "`cpuload`: how busy it is") };
+    if values.duration_ns("runtime").is_none() {
+        return incomplete("runtime", "`runtime`: nothing else would end it");
+    }
+    let percent = u8::try_from(percent).expect("the row's bounds keep it small");
+    Ok(Some(CpuLoad { percent, chunk_ns: values.duration_ns("cpuchunks").unwrap_or(50_000_000) }))
+}
+
+/// What the engines that move no data cannot do.
+pub(super) fn check_without_data(
+    values: &Values,
+    engine: EngineKind,
+    ops: Ops,
+    files: &[JobFile],
+) -> Result<(), Refusal> {
+    let refuse =
+        |option: &str, lack: String, hint| Err(values.refuse(option, Rule::EngineLacks { engine, lack, hint }));
+    let is_device = |file: &&JobFile| file.facts.as_ref().is_some_and(|f| f.kind == TargetKind::BlockDevice);
+    if let Some(file) = files.iter().find(is_device) {
+        let lack = format!("works on files, and `{}` is a block device", file.plan.path);
+        return refuse("filename", lack, "name a file, or choose another engine");
+    }
+    if engine == EngineKind::Ftruncate {
+        if !matches!(ops.mix, OpMix::Only(OpKind::Write)) {
+            return refuse(
+                "rw",
+                "changes the length of files, which is a write".into(),
+                "say `rw = \"write\"` or \"randwrite\"",
+            );
+        }
+        if let Some(file) = files.iter().find(|file| file.plan.prepare == Prepare::UseExisting) {
+            let lack = format!("would change the length of `{}`, which exists", file.plan.path);
+            return refuse("filename", lack, "let it make a file of its own; what exists is never cut or extended");
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn plan_queue(values: &mut Values, engine: EngineKind) -> Result<Queue, Refusal> {
+    let depth = values.small("iodepth").unwrap_or(1);
+    let submit_batch = values.small("iodepth_batch");
+    let complete_min = values.small("iodepth_batch_complete_min").unwrap_or(1);
+    let complete_max = values.small("iodepth_batch_complete_max").unwrap_or(0);
+    let contradiction = |values: &Values, one: &'static str, other: &'static str, reason, hint| {
+        let rule = Rule::Contradiction { one: values.quote(one), other: values.quote(other), reason, hint };
+        values.refuse(one, rule)
+    };
+    if submit_batch.is_some_and(|batch| batch > depth) {
+        let reason = "a batch cannot be larger than the queue";
+        return Err(contradiction(values, "iodepth_batch", "iodepth", reason, "raise `iodepth` or lower the batch"));
+    }
+    if complete_min > depth {
+        let reason = "more completions cannot come than are in flight";
+        let hint = "raise `iodepth` or lower the batch";
+        return Err(contradiction(values, "iodepth_batch_complete_min", "iodepth", reason, hint));
+    }
+    if complete_max > 0 && complete_max < complete_min {
+        let (one, other) = ("iodepth_batch_complete_max", "iodepth_batch_complete_min");
+        return Err(contradiction(values, one, other, "the most is less than the least", "raise the most"));
+    }
+    let low = values.small("iodepth_low").unwrap_or(0);
+    if low > depth {
+        let reason = "more than the depth are never in flight";
+        return Err(contradiction(values, "iodepth_low", "iodepth", reason, "raise `iodepth` or lower the mark"));
+    }
+    if low > 0 && values.duration_ns("latency_target").is_some() {
+        let reason = "the search for a depth keeps the queue at one depth, and the mark lets it swing";
+        return Err(contradiction(values, "iodepth_low", "latency_target", reason, "leave one of them out"));
+    }
+    if submit_batch.is_none() {
+        let reason = if engine.holds_a_queue() {
+            "adapted to the device's latency, so that batching does not lengthen it"
+        } else {
+            "the engine holds one I/O at a time"
+        };
+        values.derive("iodepth_batch", if engine.holds_a_queue() { "adaptive" } else { "1" }, reason);
+    }
+    // At the depth itself, or one below, there is nothing to wait for: one completion makes room.
+    let low = if low + 1 >= depth { 0 } else { low };
+    Ok(Queue { depth, submit_batch, complete_min, complete_max, low })
+}
