@@ -3,10 +3,7 @@
 use crate::clock::{AnyClock, Clock};
 use crate::{Progress, Start, WorkerContext, run_worker};
 use std::sync::atomic::AtomicBool;
-use trueio_model::{
-    BlockSizes, Content, ContentKind, DirectPolicy, Distribution, EngineKind, FilePlan, FileSelection, Flush, JobPlan,
-    Limits, OpKind, OpMix, Order, OutputPlan, Pattern, Prepare, Queue, Ruler, SyncMode, UringOptions, WriteFlags,
-};
+use trueio_model::{EngineKind, FilePlan, JobPlan, Limits, Prepare, Ruler};
 
 /// I/Os of the `null` run: at 30 ns each 0.03 ms, and 0.3 million instructions of every start.
 const NULL_IOS: u64 = 1_024;
@@ -70,11 +67,9 @@ fn clock_marks<C: Clock>(clock: &C) -> (f64, f64) {
 
 /// 4 KiB random reads at depth 1, every block once, over 256 MiB of nothing.
 fn null_plan() -> JobPlan {
+    let plain = JobPlan::plain(EngineKind::Null, u64::MAX);
     JobPlan {
         name: "ruler".to_owned(),
-        phase: 0,
-        engine: EngineKind::Null,
-        workers: 1,
         files: vec![FilePlan {
             path: String::new(),
             prepare: Prepare::Nothing,
@@ -82,69 +77,7 @@ fn null_plan() -> JobPlan {
             offset_bytes: 0,
             size_bytes: 256 << 20,
         }],
-        file_selection: FileSelection::RoundRobin,
-        pattern: Pattern {
-            mix: OpMix::Only(OpKind::Read),
-            order: Order::Random { distribution: Distribution::Uniform, each_block_once: true },
-            read_sizes: BlockSizes::Fixed(4096),
-            write_sizes: BlockSizes::Fixed(4096),
-            trim_sizes: BlockSizes::Fixed(4096),
-            steps: trueio_model::Steps::default(),
-        },
-        queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0, low: 0 },
-        steady_state: None,
-        limits: Limits {
-            io_bytes: u64::MAX,
-            loops: 1,
-            io_count: Some(NULL_IOS),
-            runtime_ns: None,
-            is_time_based: true,
-            ramp_ns: 0,
-            start_delay_ns: 0,
-        },
-        direct: DirectPolicy::Off,
-        sync: SyncMode::None,
-        write_flags: WriteFlags::default(),
-        flush: Flush::default(),
-        pace: None,
-        think: None,
-        content: Content {
-            kind: ContentKind::Random,
-            pattern: Vec::new(),
-            compressible_percent: 0,
-            duplicate_percent: 0,
-            refill: false,
-        },
-        source: None,
-        replay: None,
-        command: None,
-        cpu_load: None,
-        guard: trueio_model::Guard::default(),
-        verify: None,
-        uring: UringOptions {
-            registered_buffers: false,
-            registered_files: false,
-            sqpoll: false,
-            iopoll: false,
-            drain: false,
-            ..Default::default()
-        },
-        simulated: None,
-        cpus: Vec::new(),
-        nice: None,
-        scheduling: Default::default(),
-        handling: Default::default(),
-        exec: None,
-        invalidate: false,
-        pre_read: false,
-        seed: 1,
-        buffer_alignment_bytes: 4096,
-        buffer_offset_bytes: 0,
-        continue_on_error: false,
-        output: OutputPlan::default(),
-        trace_syscalls: false,
-        strace: false,
-        control: Default::default(),
-        values: Vec::new(),
+        limits: Limits { io_count: Some(NULL_IOS), is_time_based: true, ..plain.limits },
+        ..plain
     }
 }

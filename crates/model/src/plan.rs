@@ -124,6 +124,77 @@ pub struct JobPlan {
 }
 
 impl JobPlan {
+    /// What a job is before anything is said of it: one worker that reads blocks of 4 KiB at random, each once, one
+    /// at a time, for `io_bytes` on no file yet. For jobs that are made without options: the ruler's, and those of
+    /// tests.
+    pub fn plain(engine: EngineKind, io_bytes: u64) -> Self {
+        let sizes = BlockSizes::Fixed(4096);
+        Self {
+            name: "job".to_owned(),
+            phase: 0,
+            engine,
+            workers: 1,
+            files: Vec::new(),
+            file_selection: FileSelection::RoundRobin,
+            pattern: Pattern {
+                mix: OpMix::Only(OpKind::Read),
+                order: Order::Random { distribution: Distribution::Uniform, each_block_once: true },
+                read_sizes: sizes.clone(),
+                write_sizes: sizes.clone(),
+                trim_sizes: sizes,
+                steps: Steps::default(),
+            },
+            queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0, low: 0 },
+            limits: Limits {
+                io_bytes,
+                loops: 1,
+                io_count: None,
+                runtime_ns: None,
+                is_time_based: false,
+                ramp_ns: 0,
+                start_delay_ns: 0,
+            },
+            steady_state: None,
+            direct: DirectPolicy::Off,
+            sync: SyncMode::None,
+            write_flags: WriteFlags::default(),
+            flush: Flush::default(),
+            pace: None,
+            think: None,
+            content: Content {
+                kind: ContentKind::Random,
+                pattern: Vec::new(),
+                compressible_percent: 0,
+                duplicate_percent: 0,
+                refill: false,
+            },
+            source: None,
+            replay: None,
+            command: None,
+            exec: None,
+            cpu_load: None,
+            guard: Guard::default(),
+            control: Control::default(),
+            verify: None,
+            uring: UringOptions::default(),
+            simulated: None,
+            cpus: Vec::new(),
+            nice: None,
+            scheduling: Scheduling::default(),
+            handling: Handling::default(),
+            invalidate: false,
+            pre_read: false,
+            seed: 1,
+            buffer_alignment_bytes: 4096,
+            buffer_offset_bytes: 0,
+            continue_on_error: false,
+            output: OutputPlan::default(),
+            trace_syscalls: false,
+            strace: false,
+            values: Vec::new(),
+        }
+    }
+
     /// True if the job changes its files: what exists must then be named, and is opened for writing. `falloc`
     /// allocates whatever the operation is called.
     pub fn modifies_files(&self) -> bool {

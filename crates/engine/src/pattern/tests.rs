@@ -3,10 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
-use trueio_model::{
-    Content, ContentKind, DirectPolicy, EngineKind, FilePlan, Flush, Limits, OutputPlan, Pattern, Prepare, Queue,
-    SyncMode, UringOptions, WriteFlags, Zones,
-};
+use trueio_model::{EngineKind, FilePlan, Pattern, Prepare, Zones};
 
 const UNIT: u64 = 512;
 
@@ -20,12 +17,7 @@ fn plan(blocks: u64, offset: u64, mix: OpMix, order: Order, sizes: BlockSizes) -
         size_bytes,
     };
     JobPlan {
-        name: "test".to_owned(),
-        phase: 0,
-        engine: EngineKind::Null,
-        workers: 1,
         files: vec![file(blocks * UNIT)],
-        file_selection: FileSelection::RoundRobin,
         pattern: Pattern {
             mix,
             order,
@@ -34,61 +26,7 @@ fn plan(blocks: u64, offset: u64, mix: OpMix, order: Order, sizes: BlockSizes) -
             trim_sizes: sizes,
             steps: trueio_model::Steps::default(),
         },
-        queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0, low: 0 },
-        steady_state: None,
-        limits: Limits {
-            io_bytes: blocks * UNIT,
-            loops: 1,
-            io_count: None,
-            runtime_ns: None,
-            is_time_based: false,
-            ramp_ns: 0,
-            start_delay_ns: 0,
-        },
-        direct: DirectPolicy::Off,
-        sync: SyncMode::None,
-        write_flags: WriteFlags::default(),
-        flush: Flush::default(),
-        pace: None,
-        think: None,
-        content: Content {
-            kind: ContentKind::Random,
-            pattern: Vec::new(),
-            compressible_percent: 0,
-            duplicate_percent: 0,
-            refill: false,
-        },
-        source: None,
-        replay: None,
-        command: None,
-        cpu_load: None,
-        guard: trueio_model::Guard::default(),
-        verify: None,
-        uring: UringOptions {
-            registered_buffers: false,
-            registered_files: false,
-            sqpoll: false,
-            iopoll: false,
-            drain: false,
-            ..Default::default()
-        },
-        simulated: None,
-        cpus: Vec::new(),
-        nice: None,
-        scheduling: Default::default(),
-        handling: Default::default(),
-        exec: None,
-        invalidate: false,
-        pre_read: false,
-        seed: 1,
-        buffer_alignment_bytes: 4096,
-        buffer_offset_bytes: 0,
-        continue_on_error: false,
-        output: OutputPlan::default(),
-        trace_syscalls: false,
-        strace: false,
-        control: Default::default(),
-        values: Vec::new(),
+        ..JobPlan::plain(EngineKind::Null, blocks * UNIT)
     }
 }
 

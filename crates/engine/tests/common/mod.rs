@@ -16,9 +16,8 @@ use trueio_engine::{
     choose_clock, log_channel, run_worker,
 };
 use trueio_model::{
-    Arrivals, BlockSizes, Content, ContentKind, DirectPolicy, Distribution, EngineKind, FilePlan, FileSelection, Flush,
-    Histogram, JobPlan, Limits, OpKind, OpMix, OpRecord, Order, OutputPlan, Pace, Pattern, Prepare, Queue, ReplayPlan,
-    ReplaySettings, SimulatedDevice, SyncMode, Think, UringOptions, Verify, WriteFlags, scan_iolog,
+    Arrivals, BlockSizes, EngineKind, FilePlan, Histogram, JobPlan, OpKind, OpMix, OpRecord, Order, Pace, Prepare,
+    ReplayPlan, ReplaySettings, SimulatedDevice, Think, UringOptions, Verify, scan_iolog,
 };
 
 pub const KIB: u64 = 1 << 10;
@@ -62,75 +61,10 @@ pub struct Job {
 impl Job {
     pub fn new(engine: EngineKind) -> Self {
         let plan = JobPlan {
-            name: "test".to_owned(),
-            phase: 0,
-            engine,
-            workers: 1,
             files: vec![file_plan("", 0, MIB)],
-            file_selection: FileSelection::RoundRobin,
-            pattern: Pattern {
-                mix: OpMix::Only(OpKind::Read),
-                order: Order::Random { distribution: Distribution::Uniform, each_block_once: true },
-                read_sizes: BlockSizes::Fixed(4 * KIB),
-                write_sizes: BlockSizes::Fixed(4 * KIB),
-                trim_sizes: BlockSizes::Fixed(4 * KIB),
-                steps: trueio_model::Steps::default(),
-            },
-            queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0, low: 0 },
-            steady_state: None,
-            limits: Limits {
-                io_bytes: MIB,
-                loops: 1,
-                io_count: None,
-                runtime_ns: None,
-                is_time_based: false,
-                ramp_ns: 0,
-                start_delay_ns: 0,
-            },
-            direct: DirectPolicy::Off,
-            sync: SyncMode::None,
-            write_flags: WriteFlags::default(),
-            flush: Flush::default(),
-            pace: None,
-            think: None,
-            content: Content {
-                kind: ContentKind::Random,
-                pattern: Vec::new(),
-                compressible_percent: 0,
-                duplicate_percent: 0,
-                refill: false,
-            },
-            source: None,
-            replay: None,
-            command: None,
-            cpu_load: None,
-            guard: trueio_model::Guard::default(),
-            verify: None,
-            uring: UringOptions {
-                registered_buffers: true,
-                registered_files: true,
-                sqpoll: false,
-                iopoll: false,
-                drain: false,
-                ..Default::default()
-            },
-            simulated: None,
-            cpus: Vec::new(),
-            nice: None,
-            scheduling: Default::default(),
-            handling: Default::default(),
-            exec: None,
-            invalidate: false,
-            pre_read: false,
+            uring: UringOptions { registered_buffers: true, registered_files: true, ..UringOptions::default() },
             seed: 7,
-            buffer_alignment_bytes: 4096,
-            buffer_offset_bytes: 0,
-            continue_on_error: false,
-            output: OutputPlan::default(),
-            trace_syscalls: false,
-            strace: false,
-            control: Default::default(),
-            values: Vec::new(),
+            ..JobPlan::plain(engine, MIB)
         };
         Self {
             plan,

@@ -14,11 +14,10 @@ use trueio_device::{System, environment, target_facts};
 use trueio_direct::AlignedBuffer;
 use trueio_evidence::{Observation, PhaseFacts, Watch, judge};
 use trueio_model::{
-    BlockSizes, Check, CheckOutcome, Content, ContentKind, CpuTime, DeviceCounters, DeviceDelta, DirectFacts,
-    DirectPolicy, DirectSupport, DiskFacts, DiskLimits, Distribution, EngineKind, Environment, EvidenceLevel, Fact,
-    FilePlan, FileSelection, FilesystemFacts, Flush, Histogram, IoFailure, JobPlan, JobRecord, LatencySet, Layer,
-    Limits, OpKind, OpMix, OpRecord, Order, OutputPlan, Pattern, Prepare, Queue, Residency, Ruler, SampledIo,
-    SteadyState, SyncMode, TargetFacts, TargetKind, ThreadUsage, TraceRecord, UringOptions, Verdict, WriteFlags,
+    Check, CheckOutcome, CpuTime, DeviceCounters, DeviceDelta, DirectFacts, DirectPolicy, DirectSupport, DiskFacts,
+    DiskLimits, EngineKind, Environment, EvidenceLevel, Fact, FilePlan, FilesystemFacts, Histogram, IoFailure, JobPlan,
+    JobRecord, LatencySet, Layer, OpKind, OpMix, OpRecord, Pattern, Prepare, Queue, Residency, Ruler, SampledIo,
+    SteadyState, TargetFacts, TargetKind, ThreadUsage, TraceRecord, Verdict,
 };
 
 pub const MIB: u64 = 1 << 20;
@@ -37,11 +36,8 @@ pub fn skip(need: &str, reason: &str) {
 
 /// A random job of depth 1 on one file, direct, that does `mix` in blocks of 4 KiB.
 pub fn job(path: &str, mix: OpMix, size_bytes: u64) -> JobPlan {
+    let plain = JobPlan::plain(EngineKind::Sync, size_bytes);
     JobPlan {
-        name: "job".to_owned(),
-        phase: 0,
-        engine: EngineKind::Sync,
-        workers: 1,
         files: vec![FilePlan {
             path: path.to_owned(),
             prepare: Prepare::CreateFilled,
@@ -49,70 +45,10 @@ pub fn job(path: &str, mix: OpMix, size_bytes: u64) -> JobPlan {
             offset_bytes: 0,
             size_bytes,
         }],
-        file_selection: FileSelection::RoundRobin,
-        pattern: Pattern {
-            mix,
-            order: Order::Random { distribution: Distribution::Uniform, each_block_once: true },
-            read_sizes: BlockSizes::Fixed(4096),
-            write_sizes: BlockSizes::Fixed(4096),
-            trim_sizes: BlockSizes::Fixed(4096),
-            steps: trueio_model::Steps::default(),
-        },
-        queue: Queue { depth: 1, submit_batch: None, complete_min: 1, complete_max: 0, low: 0 },
-        steady_state: None,
-        limits: Limits {
-            io_bytes: size_bytes,
-            loops: 1,
-            io_count: None,
-            runtime_ns: None,
-            is_time_based: false,
-            ramp_ns: 0,
-            start_delay_ns: 0,
-        },
+        pattern: Pattern { mix, ..plain.pattern.clone() },
+        queue: Queue { submit_batch: None, ..plain.queue },
         direct: DirectPolicy::Require,
-        sync: SyncMode::None,
-        write_flags: WriteFlags::default(),
-        flush: Flush::default(),
-        pace: None,
-        think: None,
-        content: Content {
-            kind: ContentKind::Random,
-            pattern: Vec::new(),
-            compressible_percent: 0,
-            duplicate_percent: 0,
-            refill: false,
-        },
-        source: None,
-        replay: None,
-        command: None,
-        cpu_load: None,
-        guard: trueio_model::Guard::default(),
-        verify: None,
-        uring: UringOptions {
-            registered_buffers: false,
-            registered_files: false,
-            sqpoll: false,
-            iopoll: false,
-            drain: false,
-            ..Default::default()
-        },
-        simulated: None,
-        cpus: Vec::new(),
-        nice: None,
-        scheduling: Default::default(),
-        handling: Default::default(),
-        exec: None,
-        invalidate: false,
-        pre_read: false,
-        seed: 1,
-        buffer_alignment_bytes: 4096,
-        buffer_offset_bytes: 0,
-        continue_on_error: false,
-        output: OutputPlan::default(),
-        trace_syscalls: false,
-        strace: false,
-        control: Default::default(),
-        values: Vec::new(),
+        ..plain
     }
 }
 
