@@ -8,7 +8,8 @@
 //! What does not agree is a difference, in whose favour it is said; one that is not in ours, and any
 //! difference of bytes, fails.
 //!
-//! Cannot see: less than the runs' own range, which is wide on a busy machine. It stands in the table.
+//! Cannot see: less than the runs' own range, which is wide on a busy machine. It stands in the table, and where
+//! both sides' ranges are wider than [`TELLING_PERCENT`] the row says that it tells nothing.
 
 use super::targets::{TargetKind, Targets, replace_file};
 use super::{Options, circumstances, table};
@@ -83,6 +84,9 @@ const CASES: &[Case] = &[
     ("sync randread 4k 64 MiB", Place::Tmpfs, "--ioengine=sync --rw=randread --bs=4k --size=64m"),
     ("null randread 4k 8 GiB", Place::Nothing, "--ioengine=null --rw=randread --bs=4k --size=8g"),
 ];
+
+/// The widest range of a side's rates, in percent of their median, within which an agreement means something.
+const TELLING_PERCENT: f64 = 25.0;
 
 /// What a run says.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -281,12 +285,13 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
         circumstances(&tools),
         load_average(),
     );
-    let mut failed = 0;
+    let mut counts = [0; 3];
     for (case, [ours, fios]) in cases.iter().zip(&runs) {
-        let (row, agrees) = row(case, ours, fios);
+        let (row, says) = row(case, ours, fios);
         text.push_str(&row);
-        failed += usize::from(!agrees);
+        counts[says as usize] += 1;
     }
+    let [good, untold, failed] = counts;
     println!("{text}");
     if let Some(path) = &options.markdown {
         let page = fs::read_to_string(path).with_context(|| path.display().to_string())?;
@@ -294,12 +299,27 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
             .with_context(|| format!("{} has no markers `bench:begin` and `bench:end`", path.display()))?;
         replace_file(path, &page)?;
     }
-    println!("{} jobs, {failed} with a difference that is not in our favour", cases.len());
+    println!(
+        "{} jobs: {good} agree or differ in our favour, {untold} were too noisy to tell, {failed} differ in fio's favour or in \
+         bytes",
+        cases.len()
+    );
     Ok(failed == 0)
 }
 
-/// A row of the table, and whether it stands.
-fn row(case: &Case, ours: &[Figures], fios: &[Figures]) -> (String, bool) {
+/// What a row comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// The numbers agree, or their difference is in our favour.
+    Good,
+    /// The runs of both sides differ by so much among themselves that agreeing means nothing.
+    Untold,
+    /// A difference in fio's favour, or of bytes.
+    Bad,
+}
+
+/// A row of the table, and what it comes to.
+fn row(case: &Case, ours: &[Figures], fios: &[Figures]) -> (String, Outcome) {
     let (name, place, flags) = case;
     let is_fixed = flags.contains("--size=");
     let bytes = |runs: &[Figures]| {
@@ -334,11 +354,14 @@ fn row(case: &Case, ours: &[Figures], fios: &[Figures]) -> (String, bool) {
     if !worse.is_empty() {
         says.push(format!("fio is ahead: {}", worse.join(", ")));
     }
-    if says.is_empty() {
+    let (a, b) = sides[0];
+    let is_noisy = a.spread_percent().min(b.spread_percent()) > TELLING_PERCENT;
+    if is_noisy && worse.is_empty() {
+        says.push("too noisy to tell".to_owned());
+    } else if says.is_empty() {
         says.push("agrees".to_owned());
     }
     let us = |(a, b): (Runs, Runs)| format!("{:.1}, {:.1} µs", a.median / 1e3, b.median / 1e3);
-    let (a, b) = sides[0];
     let mut text = String::new();
     let _ = writeln!(
         text,
@@ -363,7 +386,12 @@ fn row(case: &Case, ours: &[Figures], fios: &[Figures]) -> (String, bool) {
         us(sides[4]),
         says.join("; ")
     );
-    (text, worse.is_empty() && (!is_fixed || has_equal_bytes))
+    let outcome = match (worse.is_empty() && (!is_fixed || has_equal_bytes), is_noisy) {
+        (false, _) => Outcome::Bad,
+        (true, true) => Outcome::Untold,
+        (true, false) => Outcome::Good,
+    };
+    (text, outcome)
 }
 
 #[cfg(test)]
@@ -394,6 +422,32 @@ mod tests {
         // Within fio's bucket a latency agrees.
         assert_eq!(of(&[100.0], &[101.0], false, true), Standing::Agrees);
         assert_eq!(of(&[100.0], &[101.0], false, false), Standing::OursBetter);
+    }
+
+    #[test]
+    fn a_row_tells_apart_agreement_noise_and_differences() {
+        let figures = |iops: &[f64], bytes: u64| -> Vec<Figures> {
+            let of = |&iops: &f64| Figures {
+                bytes,
+                iops,
+                bytes_per_s: iops,
+                lat_ns_mean: 1e9 / iops,
+                lat_ns_p50: 1e9 / iops,
+                lat_ns_p99: 1e9 / iops,
+            };
+            iops.iter().map(of).collect()
+        };
+        let case: Case = ("a job", Place::Loop, "--size=1m");
+        let outcome = |ours: &[f64], fios: &[f64]| row(&case, &figures(ours, 9), &figures(fios, 9)).1;
+        let quiet = [100.0, 104.0, 108.0];
+        assert_eq!(outcome(&quiet, &[102.0, 105.0, 109.0]), Outcome::Good);
+        assert_eq!(outcome(&quiet, &[80.0, 81.0, 82.0]), Outcome::Good, "a difference in our favour");
+        assert_eq!(outcome(&quiet, &[120.0, 122.0, 124.0]), Outcome::Bad);
+        assert_eq!(outcome(&[50.0, 100.0, 150.0], &[60.0, 110.0, 140.0]), Outcome::Untold);
+        assert_eq!(outcome(&[50.0, 100.0, 150.0], &[300.0, 400.0, 500.0]), Outcome::Bad, "noise excuses no difference");
+        assert_eq!(row(&case, &figures(&quiet, 9), &figures(&quiet, 8)).1, Outcome::Bad, "bytes differ");
+        let (text, _) = row(&case, &figures(&[50.0, 100.0, 150.0], 9), &figures(&[60.0, 110.0, 140.0], 9));
+        assert!(text.contains("too noisy to tell") && !text.contains("agrees"), "{text}");
     }
 
     #[test]
