@@ -413,7 +413,9 @@ fn normal_text_is_found_by_the_patterns_of_dbench_and_phoronix() {
     assert!(line("READ:").starts_with("   READ: bw=13.3MiB/s (14.0MB/s), "), "{text}");
     assert!(line("lat (").contains("avg="), "{text}");
     assert!(line("cpu").contains("usr=10.00%, sys=20.00%, ctx=77, majf=1, minf=9"));
-    assert!(line("mix: (groupid=0, jobs=").contains("err= 0: pid="));
+    assert!(line("mix: (groupid=0, jobs=").contains("err= 0: pid=0: "));
+    let of_a_process = render(&mixed(), &FioOutput { pid: 4321, ..options(&[Format::Normal]) });
+    assert!(of_a_process.contains("err= 0: pid=4321: "), "{of_a_process}");
     assert!(text.contains("    clat percentiles ("));
     assert!(text.contains("| 99.99th=["));
     assert!(text.contains("     trueio    : "));

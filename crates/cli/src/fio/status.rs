@@ -39,6 +39,7 @@ impl Results {
                 formats,
                 terse_version: settings.terse_version.unwrap_or(3),
                 version: FIO_VERSION.to_owned(),
+                pid: std::process::id(),
                 ..FioOutput::default()
             },
             every: settings.status_interval_ns.map(Duration::from_nanos).filter(|every| !every.is_zero()),

@@ -63,6 +63,8 @@ pub struct FioOutput {
     /// The record is of a run that goes on: its last phase is not judged, and jobs that are not there have not
     /// begun.
     pub is_interim: bool,
+    /// The process that normal text names, 0 if none: workers are threads of one.
+    pub pid: u32,
 }
 
 impl Default for FioOutput {
@@ -73,6 +75,7 @@ impl Default for FioOutput {
             version: "fio-3.42".to_owned(),
             warnings: Vec::new(),
             is_interim: false,
+            pid: 0,
         }
     }
 }

@@ -63,11 +63,13 @@ pub(super) fn normal(document: &Document<'_>) -> String {
 pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
     let _ = writeln!(
         text,
-        "\n{}: (groupid={}, jobs={}): err={:2}: pid=0: {}",
+        "\n{}: (groupid={}, jobs={}): err={:2}: pid={}: {}",
         clean(entry.name),
         entry.group,
         entry.workers,
         entry.error,
+        // A server's process is its own.
+        document.server.map_or(document.options.pid, |_| 0),
         ctime(document.ended_unix_ms / 1000)
     );
     if let Some(description) = document.description(entry.first).filter(|_| !entry.is_sum) {
