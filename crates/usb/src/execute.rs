@@ -4,17 +4,22 @@
 //! than `usb-storage` waits before it looks (`delay_use`, 1 s) and a disk needs to spin up.
 
 use crate::hands::Hands;
-use crate::plan::{Plan, driver_of};
+use crate::plan::{Plan, driver_of, in_use};
 use crate::state::{State, Step};
+use std::path::PathBuf;
 use std::time::Duration;
-use trueio_device::System;
 use trueio_device::usb::{QUIRKS, quirks, usb_disk};
+use trueio_device::{HolderKind, System, who_has_open, who_holds};
 use trueio_model::{UsbDisk, UsbTransport};
 
 /// How long a disk may take to come back.
 const WAIT: Duration = Duration::from_secs(30);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long a disk may be open before it counts as used: whatever looks at each new disk (udev) is done by then.
+const OPEN: Duration = Duration::from_secs(5);
+/// Between two looks at who has it open.
+const OPEN_LOOK: Duration = Duration::from_millis(500);
 
 /// How a switch ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +45,16 @@ pub enum Outcome {
     Unplugged {
         /// When, and what it means.
         reason: String,
+    },
+    /// It should be undone, and somebody uses the disk meanwhile: it was left as it is. The state is kept; the next run
+    /// tries again.
+    InUse {
+        /// Why it should be undone.
+        reason: String,
+        /// Who uses it, a sentence each; never empty.
+        users: Vec<String>,
+        /// The transport that it is on.
+        on: UsbTransport,
     },
     /// The disk is on neither transport. The state is kept; the next run tries again.
     Lost {
@@ -96,7 +111,7 @@ pub fn resume(system: &System, mut state: State, hands: &mut dyn Hands, say: &mu
     if found.is_some_and(|disk| disk.usb.transport == plan.to) && state.step != Step::Undo {
         restore_quirks(system, &plan, hands, say);
         say(&format!("{} is bound to {}: waiting for the disk", plan.interface, driver_of(plan.to)));
-        return match returned(system, &state, plan.to, hands) {
+        return match returned(system, &state, plan.to, hands, &mut Err) {
             Ok(blocks) => {
                 state.step = Step::Done;
                 save(&state, hands, say);
@@ -151,7 +166,7 @@ fn forward(
     begin(state, Step::Restore, hands, say);
     restore_quirks(system, &plan, hands, say);
     begin(state, Step::Wait, hands, say);
-    returned(system, state, plan.to, hands)
+    returned(system, state, plan.to, hands, &mut Err)
 }
 
 fn begin(state: &mut State, step: Step, hands: &mut dyn Hands, say: &mut dyn FnMut(&str)) {
@@ -240,12 +255,14 @@ fn is_same_device(plan: &Plan, disk: &UsbDisk) -> Result<(), String> {
     Err(format!("{id} serial {}", disk.usb.serial.value.as_deref().unwrap_or("none")))
 }
 
-/// Waits until the disk is back on `transport`, and compares it with what it was.
+/// Waits until the disk is back on `transport`, and compares it with what it was. `differs` is told of other bytes at its
+/// ends.
 fn returned(
     system: &System,
     state: &State,
     transport: UsbTransport,
     hands: &mut dyn Hands,
+    differs: &mut dyn FnMut(String) -> Result<(), String>,
 ) -> Result<Vec<String>, String> {
     let plan = &state.plan;
     let count_min = plan.blocks.len().max(1);
@@ -257,7 +274,7 @@ fn returned(
                 is_same_device(plan, &disk).map_err(|other| format!("another disk is there: {other}"))?;
                 let sizes = disk.blocks.iter().all(|block| block.size_bytes.value.is_some_and(|size| size > 0));
                 if disk.usb.transport == transport && disk.blocks.len() >= count_min && sizes {
-                    return compared(state, &disk, hands);
+                    return compared(state, &disk, hands, differs);
                 }
                 last = format!(
                     "after {} s it has {} and {} of {count_min} block devices",
@@ -273,7 +290,12 @@ fn returned(
 }
 
 /// The same sizes and the same bytes at both ends, unit by unit.
-fn compared(state: &State, disk: &UsbDisk, hands: &mut dyn Hands) -> Result<Vec<String>, String> {
+fn compared(
+    state: &State,
+    disk: &UsbDisk,
+    hands: &mut dyn Hands,
+    differs: &mut dyn FnMut(String) -> Result<(), String>,
+) -> Result<Vec<String>, String> {
     let unit = |address: &str| address.rsplit(':').next().unwrap_or_default().to_owned();
     for (block, ends) in state.plan.blocks.iter().zip(&state.ends) {
         let Some(now) = disk.blocks.iter().find(|now| unit(&now.address) == block.unit) else {
@@ -284,7 +306,7 @@ fn compared(state: &State, disk: &UsbDisk, hands: &mut dyn Hands) -> Result<Vec<
         }
         let found = hands.ends(&now.name).map_err(|error| format!("{} cannot be read: {error}", now.name))?;
         if found != *ends {
-            return Err(format!("{} reads differently at its ends than {} did before", now.name, block.name));
+            differs(format!("{} reads differently at its ends than {} did before", now.name, block.name))?;
         }
     }
     Ok(disk.blocks.iter().map(|block| block.name.clone()).collect())
@@ -309,13 +331,30 @@ fn roll_back(
         );
         return Outcome::Unplugged { reason };
     };
+    let disk = if is_undone(&plan, &disk) {
+        None
+    } else {
+        match hold(system, &plan, hands, say) {
+            Ok(disk) => disk,
+            Err(users) => {
+                restore_quirks(system, &plan, hands, say);
+                let on = usb_disk(system, &plan.interface).map_or(UsbTransport::None, |disk| disk.usb.transport);
+                return Outcome::InUse { reason, users, on };
+            }
+        }
+    };
     say(&format!("undoing: {reason}"));
     begin(state, Step::Undo, hands, say);
-    let result = undo(system, state, &disk, hands, say);
+    let result = disk.map_or(Ok(()), |disk| undo(system, state, &disk, hands, say));
+    hands.release();
     restore_quirks(system, &plan, hands, say);
     let result = result.and_then(|()| match plan.from {
         UsbTransport::None => Ok(Vec::new()),
-        from => returned(system, state, from, hands),
+        from => returned(system, state, from, hands, &mut |difference| {
+            // It is where it was, whoever wrote to it meanwhile.
+            say(&difference);
+            Ok(())
+        }),
     });
     match result {
         Ok(blocks) => {
@@ -335,7 +374,66 @@ fn roll_back(
     }
 }
 
-/// Gives the interface back to the driver that it had.
+/// The disk is where it was, with all of its units.
+fn is_undone(plan: &Plan, disk: &UsbDisk) -> bool {
+    disk.usb.transport == plan.from && disk.blocks.len() >= plan.blocks.len()
+}
+
+/// Claims what is there of the disk, so that it may be taken away and nobody mounts it meanwhile. It was given free when
+/// it went to the other driver, and who found it since may use it: a desktop that mounts what it finds, or its owner after
+/// a run that was killed.
+///
+/// A disk that cannot be opened, for another reason than that somebody has claimed it, is not in use.
+///
+/// Gives the disk as it was claimed; `None`: it is gone.
+///
+/// # Errors
+/// Who uses it; nothing is claimed then.
+fn hold(
+    system: &System,
+    plan: &Plan,
+    hands: &mut dyn Hands,
+    say: &mut dyn FnMut(&str),
+) -> Result<Option<UsbDisk>, Vec<String>> {
+    let looks = OPEN.as_millis() / OPEN_LOOK.as_millis();
+    let mut look = 0;
+    loop {
+        let Some(disk) = usb_disk(system, &plan.interface) else { return Ok(None) };
+        let (mut users, mut is_lasting) = (Vec::new(), false);
+        for name in disk.blocks.iter().map(|block| block.name.as_str()) {
+            match who_holds(system, &PathBuf::from(format!("/dev/{name}"))) {
+                Ok(holders) => {
+                    is_lasting |= holders.found.iter().any(|holder| holder.kind != HolderKind::Claimed);
+                    in_use(&mut users, name, &holders, &who_has_open(system, name));
+                }
+                // It may be going just now: the next look tells.
+                Err(error) => users.push(format!("who uses {name} cannot be asked: {error}")),
+            }
+        }
+        if users.is_empty() {
+            for name in disk.blocks.iter().map(|block| block.name.as_str()) {
+                match hands.claim(name) {
+                    Ok(()) => {}
+                    Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
+                        users.push(format!("somebody claimed {name} just now (O_EXCL)"));
+                    }
+                    Err(error) => say(&format!("{name} could not be claimed: {error}")),
+                }
+            }
+        }
+        if users.is_empty() {
+            return Ok(Some(disk));
+        }
+        hands.release();
+        look += 1;
+        if is_lasting || look >= looks {
+            return Err(users);
+        }
+        hands.pause(OPEN_LOOK);
+    }
+}
+
+/// Gives the interface back to the driver that it had. What is there of the disk is claimed.
 fn undo(
     system: &System,
     state: &State,
@@ -345,9 +443,6 @@ fn undo(
 ) -> Result<(), String> {
     let plan = &state.plan;
     let found = disk.usb.transport;
-    if found == plan.from && disk.blocks.len() >= plan.blocks.len() {
-        return Ok(());
-    }
     let current = current_quirks(system)?;
     let is_ours = current == plan.quirks_before || current == plan.quirks_there;
     let wanted = if is_ours { plan.quirks_back.clone() } else { with_own_entry(plan, &current, &plan.quirks_back)? };
@@ -363,6 +458,8 @@ fn undo(
     if matches!(found, UsbTransport::Uas | UsbTransport::Bot) {
         bind(&plan.interface, found, "unbind", hands, say)?;
     }
+    // The old disk's name is free again only when nobody has it open.
+    hands.release();
     if plan.from == UsbTransport::None {
         return Ok(());
     }

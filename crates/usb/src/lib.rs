@@ -23,6 +23,6 @@ mod state;
 
 pub use execute::{Outcome, execute, resume};
 pub use hands::{Hands, LiveHands};
-pub use persist::{PersistError, Persisted, persist, unpersist};
+pub use persist::{PersistError, Persisted, persist, plan_persist, plan_unpersist};
 pub use plan::{Plan, PlanBlock, Refusal, entry_to_keep, plan};
 pub use state::{State, StateError, Step, pending};

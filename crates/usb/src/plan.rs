@@ -262,7 +262,8 @@ fn drivers_there(
     }
 }
 
-fn in_use(reasons: &mut Vec<String>, name: &str, holders: &Holders, openers: &Openers) {
+/// Who uses a block device, a sentence each.
+pub(crate) fn in_use(reasons: &mut Vec<String>, name: &str, holders: &Holders, openers: &Openers) {
     let mut is_claimed = false;
     let mut is_named = false;
     for holder in &holders.found {

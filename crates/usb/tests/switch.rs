@@ -13,7 +13,9 @@ use std::os::unix::fs::symlink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use trueio_device::usb::QUIRKS;
 use trueio_model::UsbTransport::{self, Bot, Uas};
-use trueio_usb::{Outcome, PersistError, Persisted, Step, execute, persist, resume, unpersist};
+use trueio_usb::{
+    Hands, Outcome, PersistError, Persisted, Step, execute, persist, plan_persist, plan_unpersist, resume,
+};
 
 fn fake(machine: &str, interface: &str) -> Fake {
     Fake::new(tree::recorded(&format!("usb/{machine}")), interface)
@@ -329,6 +331,94 @@ fn killed_before_any_call_the_next_run_finishes_or_undoes() {
     }
 }
 
+/// Resumes from the file alone, as the next run does.
+#[track_caller]
+fn next_run(fake: &mut Fake) -> Outcome {
+    let state = fake.states().pop().expect("a note");
+    let system = fake.system.clone();
+    resume(&system, state, fake, &mut |_| {})
+}
+
+/// Goal: what its owner mounted after a run was killed is never taken away, whatever else is found of the disk; the note
+/// stays, and when it is unmounted the next run deals with it.
+/// Method: a kill before each call; where the disk is there then, on either driver, it is mounted and its first bytes are
+/// others. The fake fails where a mounted disk is removed or unbound.
+#[test]
+fn a_disk_that_was_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
+    let mut left = 0;
+    for killed_at in 0.. {
+        let mut fake = fake("dual", "2-1:1.0");
+        fake.trouble = Trouble { killed_at: Some(killed_at), ..Trouble::default() };
+        if catch_unwind(AssertUnwindSafe(|| switch(&mut fake, Bot))).is_ok() {
+            break;
+        }
+        // The kernel goes on without us: one second later the disk is there on what it is bound to.
+        fake.trouble = Trouble { other_on: vec!["usb-storage", "uas"], ..Trouble::default() };
+        (0..5).for_each(|_| fake.pause(std::time::Duration::ZERO));
+        let is_there = fake.disk().is_some_and(|disk| !disk.blocks.is_empty());
+        if fake.states().is_empty() || !is_there {
+            continue;
+        }
+        fake.mount("sda", "/mnt");
+        let on = transport(&fake);
+        let outcome = next_run(&mut fake);
+        let context = format!("killed before call {killed_at}, on {on}: {outcome:?} {:?}", fake.calls);
+        assert_eq!(fake.quirks(), "", "{context}");
+        if on == Uas {
+            // It was not taken away yet, so there is nothing to undo.
+            assert!(matches!(outcome, Outcome::RolledBack { .. }), "{context}");
+            assert!(fake.states().is_empty(), "{context}");
+            continue;
+        }
+        let Outcome::InUse { reason, users, on: Bot } = &outcome else { panic!("{context}") };
+        assert!(reason.contains("reads differently") && users[0].contains("sda is mounted at /mnt"), "{context}");
+        assert_eq!((transport(&fake), fake.states().len()), (Bot, 1), "{context}");
+        left += 1;
+        fake.unmount("/mnt");
+        let outcome = next_run(&mut fake);
+        assert!(matches!(outcome, Outcome::RolledBack { .. }), "{outcome:?}");
+        assert_eq!((transport(&fake), fake.states().len()), (Uas, 0));
+    }
+    assert!(left > 0, "no kill left the disk on BOT");
+}
+
+/// Goal: a unit that a desktop mounts while another is waited for is not taken away when the other does not come.
+/// Method: two units, of which the first is mounted as it returns and the second never returns; no kill.
+#[test]
+fn a_unit_that_is_mounted_at_once_is_left_alone_when_its_neighbour_does_not_return() {
+    let mut fake = Fake::with_two_units(tree::recorded("usb/dual"), "2-1:1.0");
+    fake.trouble = Trouble { mounted_when_back: Some("sda"), missing: Some("sdb"), ..Trouble::default() };
+    let outcome = switch(&mut fake, Bot);
+    let Outcome::InUse { reason, users, on: Bot } = &outcome else { panic!("{outcome:?} {:?}", fake.calls) };
+    assert!(reason.contains("1 of 2 block devices") && users[0].contains("mounted at /media/stick"), "{outcome:?}");
+    assert_eq!((transport(&fake), fake.quirks().as_str(), fake.states().len()), (Bot, "", 1));
+    // Without the mount both go back, the second unit, too.
+    fake.unmount("/media/stick");
+    fake.trouble = Trouble::default();
+    let outcome = next_run(&mut fake);
+    assert!(matches!(&outcome, Outcome::RolledBack { blocks, .. } if blocks.len() == 2), "{outcome:?}");
+    assert_eq!(transport(&fake), Uas);
+}
+
+/// A program that has the disk open holds the undo off for a moment only, as udev does with every new disk; one that stays
+/// is named.
+#[test]
+fn a_disk_that_is_open_is_not_undone_and_the_process_is_named() {
+    let mut fake = fake("dual", "2-1:1.0");
+    fake.trouble = Trouble { other_on: vec!["usb-storage"], ..Trouble::default() };
+    fake.set("/proc/4711/comm", "smartd\n");
+    let plan = fake.plan(Bot).expect("a plan");
+    fs::create_dir_all(fake.system.locate("/proc/4711/fd")).expect("a folder");
+    symlink("/dev/sda", fake.system.locate("/proc/4711/fd/3")).expect("a link");
+    let system = fake.system.clone();
+    let outcome = execute(&system, plan, None, &mut fake, &mut |_| {});
+    assert!(
+        matches!(&outcome, Outcome::InUse { users, .. } if users[0].contains("process 4711 (smartd)")),
+        "{outcome:?}"
+    );
+    assert_eq!(transport(&fake), Bot);
+}
+
 #[test]
 fn unplugged_before_any_call_it_is_said_and_the_quirk_string_is_as_it_was() {
     let mut unplugged = 0;
@@ -396,15 +486,20 @@ fn a_quirk_is_kept_in_one_line_beside_others_of_ours_and_taken_out_again() {
     let fake = fake("dual", "2-1:1.0");
     let file = fake.system.locate(trueio_device::usb::PERSIST_FILE);
     let line = |quirks: &str| Persisted::Written { line: format!("options usb-storage quirks={quirks}") };
-    let keep = |entry: &str, v, p| persist(&fake.system, v, p, entry).expect("it is kept");
+    let done = |planned: Persisted| {
+        persist(&fake.system, &planned).expect("it is done");
+        planned
+    };
+    let keep = |entry: &str, v, p| done(plan_persist(&fake.system, v, p, Some(entry)).expect("it can be kept"));
+    let drop_it = |v, p| done(plan_unpersist(&fake.system, v, p));
     assert_eq!(keep("1209:0001:u", 0x1209, 1), line("1209:0001:u"));
     assert_eq!(keep("0bc2:ab24:tu", 0x0bc2, 0xab24), line("0bc2:ab24:tu,1209:0001:u"));
     assert_eq!(keep("1209:0001:u", 0x1209, 1), line("1209:0001:u,0bc2:ab24:tu"));
     assert_eq!(keep("1209:0001:u", 0x1209, 1), Persisted::Unchanged);
     assert!(fs::read_to_string(&file).expect("the file").lines().filter(|l| !l.starts_with('#')).count() == 1);
-    assert_eq!(unpersist(&fake.system, 0x1209, 1).expect("taken out"), line("0bc2:ab24:tu"));
-    assert_eq!(unpersist(&fake.system, 0x1209, 1).expect("not there"), Persisted::Unchanged);
-    assert_eq!(unpersist(&fake.system, 0x0bc2, 0xab24).expect("taken out"), Persisted::Removed);
+    assert_eq!(drop_it(0x1209, 1), line("0bc2:ab24:tu"));
+    assert_eq!(drop_it(0x1209, 1), Persisted::Unchanged);
+    assert_eq!(drop_it(0x0bc2, 0xab24), Persisted::Removed);
     assert!(!file.exists());
 }
 
@@ -412,10 +507,18 @@ fn a_quirk_is_kept_in_one_line_beside_others_of_ours_and_taken_out_again() {
 fn a_line_of_somebody_else_for_the_same_parameter_is_a_refusal() {
     let fake = fake("dual", "2-1:1.0");
     fake.set("/etc/modprobe.d/mine.conf", "options usb_storage delay_use=1 quirks=152d:0578:u\n");
-    let error = persist(&fake.system, 0x1209, 1, "1209:0001:u").expect_err("one would be lost");
+    let planned = |entry| plan_persist(&fake.system, 0x1209, 1, entry);
+    let error = planned(Some("1209:0001:u")).expect_err("one would be lost");
     assert!(matches!(&error, PersistError::Other { path, .. } if path == "/etc/modprobe.d/mine.conf"), "{error}");
-    assert!(!fake.system.locate(trueio_device::usb::PERSIST_FILE).exists());
+    // Where no entry must stand, another's line is a refusal only if it names this device.
+    assert_eq!(planned(None).expect("it says nothing of this one"), Persisted::Unchanged);
+    fake.set("/etc/modprobe.d/mine.conf", "options usb_storage quirks=1209:0001:u\n");
+    planned(None).expect_err("the disk would not be on UAS after a restart");
+    fs::remove_file(fake.system.locate("/etc/modprobe.d/mine.conf")).expect("the file");
+    fake.set("/proc/cmdline", "quiet usb-storage.quirks=152d:0578:u\n");
+    let error = planned(Some("1209:0001:u")).expect_err("modprobe takes the command line, too");
+    assert!(matches!(&error, PersistError::Other { path, .. } if path == "/proc/cmdline"), "{error}");
     fake.set("/lib/modules/6.1.0-56-amd64/modules.builtin", "kernel/drivers/usb/storage/usb-storage.ko\n");
-    let error = persist(&fake.system, 0x1209, 1, "1209:0001:u").expect_err("modprobe is never asked");
+    let error = planned(Some("1209:0001:u")).expect_err("modprobe is never asked");
     assert!(error.to_string().contains("`usb-storage.quirks=1209:0001:u` on the kernel's command line"), "{error}");
 }

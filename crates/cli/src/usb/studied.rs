@@ -52,9 +52,8 @@ impl Transports {
     /// It is no whole USB disk; it cannot be switched, with every reason; two disks are on the same transport. Nothing
     /// was touched, but for a switch of an earlier run that was finished or undone.
     pub(crate) fn new(targets: &[Target], needs: &BTreeSet<(String, String)>) -> Result<Self, Failure> {
-        if std::env::consts::OS != "linux" {
-            let why = trueio_device::usb::switch_refusal(std::env::consts::OS);
-            return Err(Failure::refused(format!("a disk's USB transport cannot be switched here\n  because: {why}")));
+        if let Some(refusal) = switch::refused_by_system(std::env::consts::OS) {
+            return Err(refusal);
         }
         let system = System::live();
         let mut disks = Vec::new();

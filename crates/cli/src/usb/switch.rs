@@ -12,13 +12,14 @@ use std::fs::File;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use trueio_device::usb::{Decision, decide, kernel_log, usb_report};
+use trueio_device::usb::{Decision, PERSIST_FILE, decide, kernel_log, usb_report};
 use trueio_device::{System, who_has_open, who_holds};
 use trueio_model::{UsbDisk, UsbReport, UsbTransport};
 use trueio_report::wrap;
 use trueio_run::watch_signals;
 use trueio_usb::{
-    LiveHands, Outcome, Persisted, Plan, Refusal, State, Step, execute, pending, persist, plan, resume, unpersist,
+    LiveHands, Outcome, Persisted, Plan, Refusal, State, Step, entry_to_keep, execute, pending, persist, plan,
+    plan_persist, plan_unpersist, resume,
 };
 
 /// Where it is noted how far a switch is. A restart empties it, and undoes every switch.
@@ -55,9 +56,8 @@ pub(super) fn arguments() -> Command {
 
 /// `trueio usb switch`.
 pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    if std::env::consts::OS != "linux" {
-        let why = trueio_device::usb::switch_refusal(std::env::consts::OS);
-        return Err(Failure::refused(format!("a disk's USB transport cannot be switched here\n  because: {why}")));
+    if let Some(refusal) = refused_by_system(std::env::consts::OS) {
+        return Err(refusal);
     }
     let system = super::system(matches)?;
     let is_dry = matches.get_flag("dry-run");
@@ -78,8 +78,15 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         let (Some(name), Some(to)) = (name, transport) else {
             return Err(Failure::refused("--dry-run shows the plan of a disk and a transport"));
         };
-        let switch = look(&system, name, to)?;
-        output::print_all(&shown(&switch.plan.map_err(|refusal| refused(name, &refusal))?))?;
+        let look = look(&system, name, to)?;
+        let plan = look.plan.as_ref().map_err(|refusal| refused(name, refusal))?;
+        let mut text = shown(plan);
+        for planned in
+            [if keeps { Some(kept(&system, &look, to)?) } else { None }, drops.then(|| dropped(&system, &look))]
+        {
+            text.extend(planned.map(|planned| format!("{}\n", in_file(&planned, "will be"))));
+        }
+        output::print_all(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
     if !rustix::process::geteuid().is_root() {
@@ -90,21 +97,36 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let _alone = alone()?;
     // Ctrl-C must not stop between two steps; the flag is not looked at.
     watch_signals();
-    let mut worst = finish_interrupted(&system)?;
+    let worst = finish_interrupted(&system)?;
     if restores {
-        if let Some(name) = name {
-            worst = worst.max(put_back(&system, name)?);
-        }
-        return Ok(ExitCode::from(worst));
+        let code = name.map_or(Ok(0), |name| put_back(&system, name))?;
+        return Ok(ExitCode::from(worst.max(code)));
     }
     let name = name.expect("checked above");
-    if let Some(to) = transport {
-        worst = worst.max(switch_to(&system, name, to, keeps)?);
-    }
-    if drops {
-        drop_entry(&system, name)?;
-    }
-    Ok(ExitCode::from(worst))
+    let code = match transport {
+        Some(to) => switch_to(&system, name, to, Keep { keeps, drops })?,
+        None => {
+            let report = usb_report(&system);
+            let (vendor, product) = ids(find(&system, &report, name)?)?;
+            write_down(&system, &plan_unpersist(&system, vendor, product))?;
+            0
+        }
+    };
+    Ok(ExitCode::from(worst.max(code)))
+}
+
+/// What is asked of the file that counts after a restart.
+#[derive(Clone, Copy, Default)]
+struct Keep {
+    keeps: bool,
+    drops: bool,
+}
+
+/// Why nothing can be switched on a system, by the name that Rust gives it; `None` on Linux.
+pub(super) fn refused_by_system(os: &str) -> Option<Failure> {
+    let why = trueio_device::usb::switch_refusal(os);
+    let text = format!("a disk's USB transport cannot be switched here\n  because: {why}");
+    (os != "linux").then(|| Failure::refused(text))
 }
 
 /// A disk, what the kernel's rules make of it, and the plan or the refusal.
@@ -204,14 +226,14 @@ fn states() -> Result<Vec<State>, Failure> {
     pending(Path::new(STATES)).map_err(|error| Failure::refused_by(&error, None))
 }
 
-/// Finishes or undoes what an earlier run left; 1 if a disk is lost.
+/// Finishes or undoes what an earlier run left; 1 if a disk is lost, or in use and so left as it is.
 pub(super) fn finish_interrupted(system: &System) -> Result<u8, Failure> {
     let mut worst = 0;
     for state in states()?.into_iter().filter(|state| state.step != Step::Done) {
         let interface = state.plan.interface.clone();
         let to = state.plan.to;
         let outcome = resume(system, state, &mut LiveHands::new(PathBuf::from(STATES)), &mut say);
-        worst = worst.max(u8::from(matches!(outcome, Outcome::Lost { .. })));
+        worst = worst.max(u8::from(matches!(outcome, Outcome::Lost { .. } | Outcome::InUse { .. })));
         // To stderr: stdout belongs to what was asked for now, which may be a record.
         say(&ended(&interface, to, &outcome));
     }
@@ -238,7 +260,7 @@ fn put_back(system: &System, name: &str) -> Result<u8, Failure> {
             Ok(0)
         }
         Some(state) => {
-            let code = switch_to(system, name, state.plan.from, false)?;
+            let code = switch_to(system, name, state.plan.from, Keep::default())?;
             if code == 0 {
                 forget(interface);
             }
@@ -253,20 +275,33 @@ fn forget(interface: &str) {
     }
 }
 
-fn switch_to(system: &System, name: &str, to: UsbTransport, keeps: bool) -> Result<u8, Failure> {
+fn switch_to(system: &System, name: &str, to: UsbTransport, keep: Keep) -> Result<u8, Failure> {
     let look = look(system, name, to)?;
+    // Asked before the disk is touched: a refusal finds everything as it was. And the disk may have another name afterwards.
+    let planned = match (keep.keeps, keep.drops) {
+        (true, _) => Some(kept(system, &look, to)?),
+        (_, true) => Some(dropped(system, &look)),
+        _ => None,
+    };
     if look.disk.usb.transport == to {
         say(&format!("{} is on {to} already", look.disk.usb.interface));
-        return keep(system, &look, to, keeps).map(|()| 0);
+    } else {
+        let plan = look.plan.as_ref().map_err(|refusal| refused(name, refusal))?;
+        eprint!("{}", shown(plan));
+        let outcome = carry_out(system, plan, &mut say)?;
+        let code = tell(&plan.interface, to, &outcome);
+        if code != 0 {
+            if planned.is_some() {
+                say(&format!("{PERSIST_FILE} was not touched"));
+            }
+            return Ok(code);
+        }
     }
-    let plan = look.plan.as_ref().map_err(|refusal| refused(name, refusal))?;
-    eprint!("{}", shown(plan));
-    let outcome = carry_out(system, plan, &mut say)?;
-    let code = tell(&plan.interface, to, &outcome);
-    if code == 0 {
-        keep(system, &look, to, keeps)?;
+    match planned {
+        Some(planned) => write_down(system, &planned)?,
+        None => say("until it is plugged in again or the machine restarts; --persist keeps it"),
     }
-    Ok(code)
+    Ok(0)
 }
 
 /// Does a plan; `say` is told each step before it is taken. What is noted of an earlier switch is forgotten once the disk
@@ -303,6 +338,11 @@ pub(super) fn ended(interface: &str, to: UsbTransport, outcome: &Outcome) -> Str
             format!("{interface} is not on {to}: {reason}. It is where it was before: {names}")
         }
         Outcome::Unplugged { reason } => reason.clone(),
+        Outcome::InUse { reason, users, on } => format!(
+            "{interface} should be given back to the driver that it had ({reason}), but somebody uses it now: {}. It was left \
+             alone, on {on}. When nobody uses it any more, `trueio usb switch --restore` finishes or undoes the switch",
+            users.join("; ")
+        ),
         Outcome::Lost { reason, back } => format!(
             "{interface} is on no transport: {reason}; and it could not be put back: {back}. Unplug the disk and plug it in \
              again; `trueio usb switch --restore` tries once more"
@@ -316,37 +356,54 @@ fn ids(disk: &UsbDisk) -> Result<(u16, u16), Failure> {
         .ok_or_else(|| Failure::refused(format!("vendor and product are not known: {}", disk.usb.id.source)))
 }
 
-/// Writes the entry that keeps the transport over a restart, or takes one out that would change it.
-fn keep(system: &System, look: &Look, to: UsbTransport, keeps: bool) -> Result<(), Failure> {
-    let entry = trueio_usb::entry_to_keep(&look.disk, to, &look.decision);
-    if !keeps {
-        say("until it is plugged in again or the machine restarts; --persist keeps it");
-        return Ok(());
-    }
+/// What keeps the transport over a restart: an entry, or that there is none which would change it.
+fn kept(system: &System, look: &Look, to: UsbTransport) -> Result<Persisted, Failure> {
     let (vendor, product) = ids(&look.disk)?;
-    let done = match &entry {
-        Some(entry) => persist(system, vendor, product, entry),
-        None => unpersist(system, vendor, product),
-    };
-    told(done)
+    let entry = entry_to_keep(&look.disk, to, &look.decision);
+    plan_persist(system, vendor, product, entry.as_deref()).map_err(|error| Failure::refused_by(&error, None))
 }
 
-fn drop_entry(system: &System, name: &str) -> Result<(), Failure> {
-    let report = usb_report(system);
-    let (vendor, product) = ids(find(system, &report, name)?)?;
-    told(unpersist(system, vendor, product))
+/// What takes the entry of a disk's model out of the file.
+fn dropped(system: &System, look: &Look) -> Persisted {
+    // Without numbers it can have no entry.
+    ids(&look.disk).map_or(Persisted::Unchanged, |(vendor, product)| plan_unpersist(system, vendor, product))
 }
 
-fn told(done: Result<Persisted, trueio_usb::PersistError>) -> Result<(), Failure> {
-    let file = trueio_device::usb::PERSIST_FILE;
-    match done.map_err(|error| Failure::refused_by(&error, None))? {
-        Persisted::Unchanged => say(&format!("{file} needs no change")),
-        Persisted::Removed => say(&format!("{file} is removed; {REBUILD}")),
-        Persisted::Written { line } => say(&format!(
-            "{file} holds `{line}` now: it counts for every disk of this model when usb-storage is loaded next; {REBUILD}"
-        )),
-    }
+fn write_down(system: &System, planned: &Persisted) -> Result<(), Failure> {
+    persist(system, planned)
+        .map_err(|error| Failure::failed("the file that counts after a restart is as it was", &error))?;
+    say(&in_file(planned, "is"));
     Ok(())
 }
 
+/// What is done to the file, in a sentence; `be` is `is` or `will be`.
+fn in_file(planned: &Persisted, be: &str) -> String {
+    match planned {
+        Persisted::Unchanged => format!("{PERSIST_FILE} needs no change"),
+        Persisted::Removed => format!("{PERSIST_FILE} {be} removed; {REBUILD}"),
+        Persisted::Written { line } => format!(
+            "the line of {PERSIST_FILE} {be} `{line}`: it counts for every disk of this model when usb-storage is loaded next; \
+             {REBUILD}"
+        ),
+    }
+}
+
 const REBUILD: &str = "the initramfs has a copy: `update-initramfs -u` (Debian, Ubuntu) or `dracut -f` (Fedora, SUSE)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_system_refuses_with_its_reason() {
+        let text = |os| refused_by_system(os).expect("a refusal").into_text();
+        assert_eq!(
+            text("freebsd"),
+            "a disk's USB transport cannot be switched here\n  because: FreeBSD has no UAS driver: umass(4) drives every USB \
+             disk with BOT"
+        );
+        assert!(text("macos").contains("macOS chooses IOUSBMassStorageUASDriver"));
+        assert!(text("windows").contains("Windows chooses uaspstor.sys"));
+        assert!(refused_by_system("linux").is_none());
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trueio_device::usb::{QUIRKS, decide, quirks, usb_report};
 use trueio_device::{System, who_has_open, who_holds};
@@ -30,6 +30,10 @@ pub(crate) struct Trouble {
     pub(crate) killed_at: Option<usize>,
     /// The flush fails.
     pub(crate) no_flush: bool,
+    /// A desktop mounts the unit of this name (`sda`) as soon as it is there again.
+    pub(crate) mounted_when_back: Option<&'static str>,
+    /// A unit that does not come back.
+    pub(crate) missing: Option<&'static str>,
 }
 
 pub(crate) struct Fake {
@@ -40,6 +44,9 @@ pub(crate) struct Fake {
     /// The host's folder while no driver is bound: (name, where it is kept).
     stash: Option<(String, PathBuf)>,
     units: Units,
+    /// Units that were removed one by one, by name: where each is kept.
+    removed: BTreeMap<String, PathBuf>,
+    claimed: Vec<String>,
     /// Writes, claims, flushes and reads, in order.
     pub(crate) calls: Vec<String>,
     pub(crate) trouble: Trouble,
@@ -74,12 +81,65 @@ impl Fake {
             interface: interface.to_owned(),
             stash: None,
             units,
+            removed: BTreeMap::new(),
+            claimed: Vec::new(),
             calls: Vec::new(),
             trouble: Trouble::default(),
             looks_left: None,
             count: 0,
             _machine: machine,
         }
+    }
+
+    /// The same disk with a second logical unit, `sdb`.
+    pub(crate) fn with_two_units(machine: super::tree::Machine, interface: &str) -> Self {
+        let folder = machine.folder.path();
+        let first = fs::canonicalize(folder.join("sys/block/sda/device")).expect("sda");
+        let second = first.with_file_name("0:0:0:1");
+        copy(&first, &second);
+        fs::rename(second.join("block/sda"), second.join("block/sdb")).expect("a name");
+        let directory = second.join("block/sdb");
+        fs::write(directory.join("dev"), "8:16\n").expect("a number");
+        let _ = fs::remove_file(directory.join("device"));
+        symlink("../../../0:0:0:1", directory.join("device")).expect("a link");
+        let root = fs::canonicalize(folder).expect("a folder");
+        let below = directory.strip_prefix(root.join("sys")).expect("below sys").display().to_string();
+        symlink(format!("../{below}"), folder.join("sys/block/sdb")).expect("a link");
+        symlink(format!("../../{below}"), folder.join("sys/dev/block/8:16")).expect("a link");
+        Self::new(machine, interface)
+    }
+
+    /// Mounts a unit, as every process sees it.
+    pub(crate) fn mount(&self, name: &str, point: &str) {
+        let number =
+            fs::read_to_string(self.system.locate(&format!("/sys/block/{name}/dev"))).expect("a unit that is there");
+        for process in ["1", "self"] {
+            let path = self.folder.join(format!("proc/{process}/mountinfo"));
+            let before = fs::read_to_string(&path).expect("mounts");
+            let line = format!("99 1 {} / {point} rw,relatime - ext4 /dev/{name} rw\n", number.trim());
+            fs::write(path, before + &line).expect("mounts");
+        }
+    }
+
+    /// Unmounts it.
+    pub(crate) fn unmount(&self, point: &str) {
+        for process in ["1", "self"] {
+            let path = self.folder.join(format!("proc/{process}/mountinfo"));
+            let before = fs::read_to_string(&path).expect("mounts");
+            let kept: String = before
+                .lines()
+                .filter(|line| !line.contains(&format!(" {point} ")))
+                .map(|line| format!("{line}\n"))
+                .collect();
+            fs::write(path, kept).expect("mounts");
+        }
+    }
+
+    /// The kernel takes a mounted disk away without a word; a test does not.
+    fn assert_not_mounted(&self, name: &str) {
+        let node = PathBuf::from(format!("/dev/{name}"));
+        let holders = who_holds(&self.system, &node).map(|holders| holders.found).unwrap_or_default();
+        assert_eq!(holders, [], "{name} was taken away while it was in use");
     }
 
     pub(crate) fn disk(&self) -> Option<UsbDisk> {
@@ -203,16 +263,34 @@ impl Fake {
         let Some((host, kept)) = self.stash.take() else { return };
         let directory = self.directory();
         fs::rename(&kept, directory.join(&host)).expect("the host is back");
+        for (address, name) in &self.units {
+            let channel = address.rsplit_once(':').map_or("", |(target, _)| target);
+            let place = directory.join(format!("{host}/target{channel}/{address}"));
+            if let Some(kept) = self.removed.remove(name) {
+                fs::rename(kept, &place).expect("the unit is back");
+            }
+            if self.trouble.missing == Some(name) {
+                let kept = self.folder.join(format!("stash-{name}"));
+                fs::rename(place, &kept).expect("the unit is kept");
+                self.removed.insert(name.clone(), kept);
+            }
+        }
         let relative = directory.strip_prefix(fs::canonicalize(&self.folder).expect("a folder")).expect("below it");
         for (address, name) in &self.units {
             let channel = address.rsplit_once(':').map_or("", |(target, _)| target);
             let unit = format!("{}/{host}/target{channel}/{address}", relative.display());
             let link = self.folder.join(format!("sys/block/{name}"));
             let _ = fs::remove_file(&link);
+            if !self.folder.join(&unit).exists() {
+                continue;
+            }
             let below = unit.strip_prefix("sys/").expect("below sys").to_owned();
             symlink(format!("../{below}/block/{name}"), link).expect("a link");
             fs::write(self.folder.join(&unit).join("queue_depth"), if driver == "uas" { "30\n" } else { "1\n" })
                 .expect("a file");
+        }
+        if let Some(name) = self.trouble.mounted_when_back {
+            self.mount(name, "/media/stick");
         }
     }
 
@@ -220,6 +298,15 @@ impl Fake {
         let link = self.folder.join(format!("sys/block/{name}"));
         if !link.exists() {
             return Err(io::ErrorKind::NotFound.into());
+        }
+        self.assert_not_mounted(name);
+        if self.units.iter().filter(|(_, name)| self.folder.join(format!("sys/block/{name}")).exists()).count() > 1 {
+            let unit = fs::canonicalize(link.join("device")).expect("its unit");
+            let kept = self.folder.join(format!("stash-{name}"));
+            fs::rename(unit, &kept).expect("the unit is kept");
+            fs::remove_file(link).expect("a link");
+            self.removed.insert(name.to_owned(), kept);
+            return Ok(());
         }
         // With its last unit the host stays, empty; the fake keeps it whole and moves it aside.
         self.take_host();
@@ -258,10 +345,28 @@ impl Fake {
         if self.bound().as_deref() != Some(driver) {
             return Err(io::Error::from_raw_os_error(19));
         }
+        for (_, name) in &self.units {
+            self.assert_not_mounted(name);
+        }
         self.take_host();
         fs::remove_file(self.directory().join("driver")).expect("a link");
         self.looks_left = None;
         Ok(())
+    }
+}
+
+/// Copies a folder with its links.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder").flatten() {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        match fs::symlink_metadata(&from).expect("an entry") {
+            m if m.is_symlink() => symlink(fs::read_link(&from).expect("a link"), to).expect("a link"),
+            m if m.is_dir() => copy(&from, &to),
+            _ => {
+                fs::copy(&from, &to).expect("a file");
+            }
+        }
     }
 }
 
@@ -289,7 +394,14 @@ impl Hands for Fake {
     }
 
     fn claim(&mut self, block: &str) -> io::Result<()> {
-        self.note(format!("claim {block}"))
+        self.note(format!("claim {block}"))?;
+        let is_mounted = who_holds(&self.system, &PathBuf::from(format!("/dev/{block}")))
+            .is_ok_and(|holders| !holders.found.is_empty());
+        if is_mounted || self.claimed.contains(&block.to_owned()) {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
+        self.claimed.push(block.to_owned());
+        Ok(())
     }
 
     fn flush(&mut self, block: &str) -> io::Result<()> {
@@ -306,7 +418,9 @@ impl Hands for Fake {
         Ok(if is_other { 2 } else { 1 })
     }
 
-    fn release(&mut self) {}
+    fn release(&mut self) {
+        self.claimed.clear();
+    }
 
     fn pause(&mut self, _: Duration) {
         match self.looks_left.take() {
