@@ -63,6 +63,7 @@ fn the_explanation_names_the_rule_that_decided_the_trouble_and_the_way_out() {
         ("no-uas-module", "2-1"),
         ("no-streams", "VHCI1"),
         ("built-in-rules", "S2"),
+        ("not-authorized", "2-1"),
     ] {
         let ran = on(machine, &["explain", disk]);
         ran.assert_code(0);
@@ -78,9 +79,39 @@ fn without_a_name_every_disk_is_explained_and_a_name_of_none_or_several_is_refus
     assert_eq!(ran.out.matches("the kernel's rules\n").count(), 4, "{ran:?}");
     on("four-kinds", &["explain", "sdx"]).assert_refused(&["`sdx` is no USB disk", "sda at 1-4:1.0, serial SIM3"]);
     on("none", &["explain", "sda"]).assert_refused(&["there is none"]);
-    on("not-authorized", &["explain", "2-1"]).assert_refused(&["the disk in 2-1", "it is not authorized"]);
     let none = on("none", &["explain"]);
     assert!(none.out.contains("There is no USB disk") && none.out.contains("/sys/bus/usb/devices"), "{none:?}");
+}
+
+/// A device that is not authorized has no interface; it is explained all the same, beside the others and by its name, and
+/// what else is not seen is said although there is a disk.
+#[test]
+fn a_device_that_is_not_authorized_is_explained_with_its_command_and_undo() {
+    for arguments in [&["explain"][..], &["explain", "2-1"]] {
+        let ran = on("not-authorized", arguments);
+        ran.assert_code(0);
+        let out = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [
+            "2-1:1.0 has no driver because 2-1 is not authorized",
+            "now echo 1 > /sys/bus/usb/devices/2-1/authorized",
+            "to undo it echo 0 > /sys/bus/usb/devices/2-1/authorized",
+        ] {
+            assert!(out.contains(words), "`{words}` is not in {ran:?}");
+        }
+        assert!(!out.contains("devices/2-1:1.0/authorized"), "{ran:?}");
+    }
+    let all = on("not-authorized", &["explain"]).out;
+    assert_eq!(all.matches("the kernel's rules\n").count(), 2, "{all}");
+    on("not-authorized", &["switch", "2-1", "uas", "--dry-run"]).assert_refused(&["the disk in 2-1", "not authorized"]);
+
+    let machine = tree::recorded("usb/not-authorized");
+    // A device that the kernel did not configure for another reason is named below the disks.
+    std::fs::write(machine.folder.path().join("sys/devices/pci0000:00/0000:00:02.0/usb2/2-1/authorized"), "1\n")
+        .expect("");
+    let folder = machine.folder.path().to_str().expect("UTF-8").to_owned();
+    let ran = Sandbox::new().run(&["usb", "explain", "--recorded", &folder]);
+    ran.assert_code(0);
+    assert!(ran.out_joined().contains("the kernel did not configure it"), "{ran:?}");
 }
 
 #[test]
@@ -99,6 +130,43 @@ fn the_plan_of_a_switch_is_shown_and_nothing_is_done() {
     Sandbox::new()
         .run(&["usb", "switch", "sda", "bot", "--recorded", &folder])
         .assert_refused(&["a recorded machine can be switched with --dry-run only"]);
+}
+
+/// Goal: what `--persist` cannot keep is refused before the disk is touched, and what it would write is shown; `--unpersist`
+/// with a transport, too.
+/// Method: dry runs on a recorded machine, with another's line, a driver that is part of the kernel, and a full file.
+#[test]
+fn what_is_to_count_after_a_restart_is_asked_before_anything_is_done() {
+    let machine = tree::recorded("usb/dual");
+    let place = |path: &str| machine.folder.path().join(path);
+    let set = |path: &str, text: &str| {
+        std::fs::create_dir_all(place(path).parent().expect("a folder")).expect("a folder");
+        std::fs::write(place(path), text).expect("a file");
+    };
+    set("paths", "block 0:5 8:0 0 /dev/sda\n");
+    let folder = machine.folder.path().to_str().expect("UTF-8").to_owned();
+    let plan =
+        |word: &str| Sandbox::new().run(&["usb", "switch", "sda", "bot", word, "--dry-run", "--recorded", &folder]);
+    let ours = "etc/modprobe.d/trueio-usb.conf";
+    let ran = plan("--persist");
+    ran.assert_code(0);
+    assert!(ran.out.contains("trueio-usb.conf will be `options usb-storage quirks=1209:0001:u`"), "{ran:?}");
+    set(ours, "options usb-storage quirks=1209:0001:u\n");
+    assert!(plan("--persist").out.contains("trueio-usb.conf needs no change"));
+    let ran = plan("--unpersist");
+    ran.assert_code(0);
+    assert!(ran.out.contains("trueio-usb.conf will be removed"), "{ran:?}");
+
+    let full: Vec<String> = (0..10).map(|n| format!("152d:{n:04x}:f")).collect();
+    set(ours, &format!("options usb-storage quirks={}\n", full.join(",")));
+    plan("--persist").assert_refused(&["the kernel takes 127"]);
+    std::fs::remove_file(place(ours)).expect("the file");
+    set("etc/modprobe.d/mine.conf", "options usb-storage quirks=152d:0578:u\n");
+    plan("--persist")
+        .assert_refused(&["`/etc/modprobe.d/mine.conf` sets the quirks of usb-storage, too", "152d:0578:u"]);
+    std::fs::remove_file(place("etc/modprobe.d/mine.conf")).expect("the file");
+    set("lib/modules/6.1.0-56-amd64/modules.builtin", "kernel/drivers/usb/storage/usb-storage.ko\n");
+    plan("--persist").assert_refused(&["`usb-storage.quirks=1209:0001:u` on the kernel's command line"]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod tree;
 
 use std::fs;
 use tree::{Machine, recorded};
-use trueio_device::usb::{explain, quirks, usb_report};
+use trueio_device::usb::{explain, quirks, unauthorized_disks, usb_report};
 use trueio_model::{UsbAnswer, UsbExplanation, UsbTransport};
 
 const RELEASE: &str = "6.1.0-56-amd64";
@@ -271,7 +271,25 @@ fn rule_synologys_own_switch_decides_where_it_is_not_yes() {
 fn rule_an_interface_that_is_not_authorized_has_no_driver() {
     let found = of("interface-not-authorized", "SIM2");
     assert_decided(&found, NoDriver, Some("authorized"));
-    assert!(found.ways[0].commands.contains(&"echo 1 > /sys/bus/usb/devices/2-2:1.0/authorized".to_owned()));
+    // The device is authorized: it is neither authorized again nor barred by the undo.
+    let authorized = |value: u8| format!("echo {value} > /sys/bus/usb/devices/2-2:1.0/authorized");
+    assert_eq!(found.ways[0].commands, [authorized(1), "echo 2-2:1.0 > /sys/bus/usb/drivers_probe".to_owned()]);
+    assert_eq!(found.ways[0].undo, [authorized(0)]);
+}
+
+#[test]
+fn rule_a_device_that_is_not_authorized_is_explained_though_it_shows_no_interface() {
+    let machine = recorded("usb/not-authorized");
+    let report = usb_report(&machine.system);
+    let disks = unauthorized_disks(&machine.system, &report);
+    assert_eq!(disks.iter().map(|disk| disk.usb.interface.as_str()).collect::<Vec<_>>(), ["2-1:1.0"]);
+    assert_eq!((disks[0].usb.offers_uas(), disks[0].usb.offers_bot()), (Some(true), Some(true)));
+    let found = explain(&machine.system, &report, &disks[0]);
+    assert_decided(&found, NoDriver, Some("authorized"));
+    assert_eq!(found.ways[0].commands, ["echo 1 > /sys/bus/usb/devices/2-1/authorized"]);
+    assert_eq!(found.ways[0].undo, ["echo 0 > /sys/bus/usb/devices/2-1/authorized"]);
+    let other = recorded("usb/dual");
+    assert_eq!(unauthorized_disks(&other.system, &usb_report(&other.system)), []);
 }
 
 #[test]
@@ -280,6 +298,19 @@ fn rule_a_usb_2_link_does_not_keep_a_disk_from_uas_but_is_named() {
     assert_decided(&found, Uas, None);
     assert!(found.notes.iter().any(|note| note.starts_with("a USB 3 disk on a link of 480")), "{:?}", found.notes);
     assert_eq!(answer(&found, "streams"), UsbAnswer::DoesNotApply);
+    // Linux 6.1 does not give the capabilities; the version that the disk gives itself tells most of it.
+    let found = of("four-kinds", "SIM3");
+    assert!(
+        found.notes.iter().any(|note| note.contains("says USB 2.10 of itself, as USB 3 disks do")),
+        "{:?}",
+        found.notes
+    );
+    // A version below that tells nothing, and that is said.
+    let machine = recorded("usb/four-kinds");
+    let version = fs::canonicalize(machine.folder.path().join("sys/bus/usb/devices/1-4")).expect("1-4").join("version");
+    fs::write(version, " 2.01\n").expect("a file");
+    let found = explained(&machine, "SIM3");
+    assert!(found.notes.iter().any(|note| note.contains("is not known on this kernel")), "{:?}", found.notes);
 }
 
 #[test]

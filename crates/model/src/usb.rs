@@ -97,7 +97,7 @@ pub struct UsbFacts {
     /// The best the port can do, in Mbit/s.
     pub port_mbit_per_s: Fact<f64>,
     /// Can the device do SuperSpeed. Known for certain from a SuperSpeed link or from its
-    /// capability descriptors.
+    /// capability descriptors; see [`UsbFacts::speaks_as_superspeed`] where it is not.
     pub can_superspeed: Fact<bool>,
     /// The driver that is bound to the interface; not known where none is.
     pub driver: Fact<String>,
@@ -113,6 +113,13 @@ impl UsbFacts {
     /// Does the device offer UAS; `None` if its descriptors could not be read.
     pub fn offers_uas(&self) -> Option<bool> {
         self.offers.value.as_ref().map(|all| all.iter().any(UsbAlternate::is_uas))
+    }
+
+    /// On a slower link: does it give itself the USB version that the standard wants of a SuperSpeed device there (2.10;
+    /// USB 3.2, 9.6.1). Devices below USB 3 say 2.00 or 2.01 as a rule, but nothing forbids them more, so this is no proof.
+    pub fn speaks_as_superspeed(&self) -> bool {
+        let version = self.usb_version.value.as_deref().and_then(|text| text.trim().parse::<f64>().ok());
+        version.is_some_and(|version| version >= 2.1)
     }
 
     /// Does the device offer BOT; `None` if its descriptors could not be read.

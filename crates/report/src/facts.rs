@@ -113,6 +113,7 @@ fn usb_facts(table: &mut FactTable, usb: &UsbFacts) {
     table.fact("USB maker", &usb.manufacturer, Clone::clone);
     table.fact("USB product", &usb.product, Clone::clone);
     table.fact("USB serial", &usb.serial, Clone::clone);
+    table.fact("USB version", &usb.usb_version, Clone::clone);
     table.fact("USB link", &usb.link_mbit_per_s, speed);
     table.fact("USB port", &usb.port_mbit_per_s, speed);
     table.fact("USB 3 capable", &usb.can_superspeed, yes);

@@ -6,7 +6,7 @@ use clap::ArgMatches;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use trueio_device::System;
-use trueio_device::usb::{explain, usb_report};
+use trueio_device::usb::{explain, unauthorized_disks, usb_report};
 use trueio_model::{UsbAnswer, UsbDisk, UsbExplanation, UsbReport};
 use trueio_report::wrap;
 
@@ -14,9 +14,14 @@ use trueio_report::wrap;
 pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let system = super::system(matches)?;
     let report = usb_report(&system);
+    // Not authorized, a device has no interface and is not among the disks; it is explained all the same.
+    let barred = unauthorized_disks(&system, &report);
     let disks: Vec<&UsbDisk> = match matches.get_one::<String>("disk") {
-        Some(name) => vec![find(&system, &report, name)?],
-        None => report.disks.iter().collect(),
+        Some(name) => match barred.iter().find(|disk| is_named(&system, disk, name)) {
+            Some(disk) => vec![disk],
+            None => vec![find(&system, &report, name)?],
+        },
+        None => report.disks.iter().chain(&barred).collect(),
     };
     let explanations: Vec<UsbExplanation> = disks.iter().map(|disk| explain(&system, &report, disk)).collect();
     if matches.get_flag("json") {
@@ -33,7 +38,18 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     if explanations.is_empty() {
         text.push_str("There is no USB disk.\n");
-        for sentence in report.looked.iter().chain(&report.unseen) {
+        for sentence in &report.looked {
+            wrap(&mut text, "    ", 4, sentence, width);
+        }
+    }
+    // What no page above tells, where all are asked for.
+    let is_told = |sentence: &&String| {
+        barred.iter().any(|disk| sentence.starts_with(&format!("the disk in {} ", disk.usb.device)))
+    };
+    let unseen: Vec<&String> = report.unseen.iter().filter(|sentence| !is_told(sentence)).collect();
+    if matches.get_one::<String>("disk").is_none() && !unseen.is_empty() {
+        text.push_str(if explanations.is_empty() { "" } else { "\nnot seen\n" });
+        for sentence in unseen {
             wrap(&mut text, "    ", 4, sentence, width);
         }
     }
@@ -44,21 +60,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
 /// The disk that is meant: a path (`/dev/sda`, `/dev/sda1`, `/dev/disk/by-id/…`), a kernel name, an
 /// interface (`2-1:1.0`), a device (`2-1`), or a serial number that only one has.
 pub(super) fn find<'a>(system: &System, report: &'a UsbReport, name: &str) -> Result<&'a UsbDisk, Failure> {
-    let real = match std::fs::canonicalize(name) {
-        Ok(path) if system.is_live() => path.display().to_string(),
-        _ => name.to_owned(),
-    };
-    let short = real.strip_prefix("/dev/").unwrap_or(&real);
-    let is_named = |disk: &&UsbDisk| {
-        disk.usb.interface == short
-            || disk.usb.device == short
-            || disk.usb.serial.value.as_deref() == Some(name)
-            || disk.blocks.iter().any(|block| {
-                let rest = short.strip_prefix(block.name.as_str());
-                rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
-            })
-    };
-    let found: Vec<&UsbDisk> = report.disks.iter().filter(is_named).collect();
+    let found: Vec<&UsbDisk> = report.disks.iter().filter(|disk| is_named(system, disk, name)).collect();
     match found.as_slice() {
         [one] => Ok(one),
         [] => {
@@ -80,6 +82,21 @@ pub(super) fn find<'a>(system: &System, report: &'a UsbReport, name: &str) -> Re
             Err(Failure::refused(format!("`{name}` names several disks: {}", all.join("; "))))
         }
     }
+}
+
+fn is_named(system: &System, disk: &UsbDisk, name: &str) -> bool {
+    let real = match std::fs::canonicalize(name) {
+        Ok(path) if system.is_live() => path.display().to_string(),
+        _ => name.to_owned(),
+    };
+    let short = real.strip_prefix("/dev/").unwrap_or(&real);
+    disk.usb.interface == short
+        || disk.usb.device == short
+        || disk.usb.serial.value.as_deref() == Some(name)
+        || disk.blocks.iter().any(|block| {
+            let rest = short.strip_prefix(block.name.as_str());
+            rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
+        })
 }
 
 /// `sda at 2-1:1.0, serial SIM1`.

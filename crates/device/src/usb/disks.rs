@@ -59,6 +59,28 @@ pub fn usb_report(system: &System) -> UsbReport {
     UsbReport { disks, tree, looked, unseen, switches: Vec::new() }
 }
 
+/// Disks that are not authorized: such a device has no interface, so it is not among a report's disks. They are given as they
+/// would be, with the interface that they would have.
+pub fn unauthorized_disks(system: &System, report: &UsbReport) -> Vec<UsbDisk> {
+    let nodes = report.tree.iter().filter(|node| node.parent.is_some() && node.interfaces.is_empty());
+    nodes.filter_map(|node| unauthorized(system, &node.name)).collect()
+}
+
+fn unauthorized(system: &System, device: &str) -> Option<UsbDisk> {
+    if system.read(&format!("{DEVICES}/{device}/authorized")).ok()? != "0" {
+        return None;
+    }
+    let path = format!("{DEVICES}/{device}/descriptors");
+    let found = parse_descriptors(&system.read_bytes(&path).ok()?).ok()?;
+    // The kernel would take the first configuration.
+    let configuration = found.configuration(None)?;
+    let number = configuration.settings.iter().find(|setting| setting.class == 8)?.interface;
+    let interface = format!("{device}:{}.{number}", configuration.value);
+    let mut usb = facts(system, device, &interface, &[]);
+    usb.offers = Fact::known(found.storage_settings(None, number), path);
+    Some(UsbDisk { usb, blocks: Vec::new() })
+}
+
 /// A device that offers mass storage and shows no interface, with the reason: it is listed nowhere
 /// else.
 fn hidden(system: &System, node: &UsbNode) -> Option<String> {

@@ -7,8 +7,8 @@
 //! Cannot see: whether a change is worth it; `trueio study usb-transport` measures that.
 
 use super::bridges;
-use super::decision::{Decision, QUIRKS, decide};
-use super::disks::SUPERSPEED_MBIT_PER_S;
+use super::decision::{Decision, QUIRKS, decide, unauthorized_names};
+use super::disks::{DEVICES, SUPERSPEED_MBIT_PER_S};
 use super::kernel_log::{kernel_log, troubles};
 use super::quirks;
 use crate::disk::disk_facts;
@@ -37,7 +37,7 @@ pub fn explain(system: &System, report: &UsbReport, disk: &UsbDisk) -> UsbExplan
         troubles: log.as_deref().map(|log| troubles(log, disk)).unwrap_or_default(),
         notes: notes(disk, &decision),
         hidden: hidden(system, disk),
-        ways: ways(disk, &decision),
+        ways: ways(system, disk, &decision),
         unseen,
         rules: decision.rules,
     }
@@ -106,18 +106,23 @@ fn notes(disk: &UsbDisk, decision: &Decision) -> Vec<String> {
     let link = usb.link_mbit_per_s.value.unwrap_or(f64::INFINITY);
     if link < SUPERSPEED_MBIT_PER_S {
         let port = usb.port_mbit_per_s.value;
-        if usb.can_superspeed.value == Some(true) {
-            let where_to = match port {
-                Some(port) if port >= SUPERSPEED_MBIT_PER_S => {
-                    "its port can do USB 3, too: try another cable, or plug it in again"
-                }
-                _ => "its port is USB 2: use a port that can do USB 3",
-            };
-            notes.push(format!("a USB 3 disk on a link of {link} Mbit/s: {where_to}"));
-        } else if usb.can_superspeed.value.is_none() && port.is_some_and(|port| port >= SUPERSPEED_MBIT_PER_S) {
-            notes.push(format!(
-                "a link of {link} Mbit/s in a port that can do USB 3: if the disk is USB 3, try another cable"
-            ));
+        let where_to = match port {
+            Some(port) if port >= SUPERSPEED_MBIT_PER_S => {
+                "its port can do USB 3, too: try another cable, or plug it in again"
+            }
+            _ => "its port is USB 2: use a port that can do USB 3",
+        };
+        match usb.can_superspeed.value {
+            Some(true) => notes.push(format!("a USB 3 disk on a link of {link} Mbit/s: {where_to}")),
+            None if usb.speaks_as_superspeed() => notes.push(format!(
+                "on a link of {link} Mbit/s it says USB {} of itself, as USB 3 disks do, and most likely is one (this kernel \
+                 does not give the capabilities that would prove it): {where_to}",
+                usb.usb_version.value.as_deref().unwrap_or_default()
+            )),
+            None => notes.push(format!(
+                "a link of {link} Mbit/s, and whether it is a USB 3 disk is not known on this kernel: if it is, {where_to}"
+            )),
+            Some(false) => {}
         }
     }
     let flags = match usb.transport {
@@ -175,21 +180,24 @@ fn hidden(system: &System, disk: &UsbDisk) -> Vec<String> {
     hidden
 }
 
-fn ways(disk: &UsbDisk, decision: &Decision) -> Vec<UsbWay> {
+fn ways(system: &System, disk: &UsbDisk, decision: &Decision) -> Vec<UsbWay> {
     let mut ways = Vec::new();
     let usb = &disk.usb;
     let forbids = |name: &str| decision.rules.iter().any(|rule| rule.name == name && rule.answer == UsbAnswer::Forbids);
     if forbids("authorized") {
-        let path = |value: u8| {
-            let commands = [&usb.device, &usb.interface];
-            commands.map(|name| format!("echo {value} > /sys/bus/usb/devices/{name}/authorized")).to_vec()
-        };
+        let barred = unauthorized_names(system, disk).unwrap_or_default();
+        let set = |value: u8| barred.iter().map(move |name| format!("echo {value} > {DEVICES}/{name}/authorized"));
+        let mut commands: Vec<String> = set(1).collect();
+        if barred.contains(&usb.interface) {
+            // The kernel does not ask its drivers by itself then (Documentation/usb/authorization.rst).
+            commands.push(format!("echo {} > /sys/bus/usb/drivers_probe", usb.interface));
+        }
         ways.push(UsbWay {
-            what: "Authorize the device; the kernel then asks its rules".to_owned(),
-            commands: path(1),
+            what: "Authorize it; the kernel then asks its rules".to_owned(),
+            commands,
             quirk: None,
             persist: Vec::new(),
-            undo: path(0),
+            undo: set(0).collect(),
         });
         return ways;
     }

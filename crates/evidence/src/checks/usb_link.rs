@@ -4,12 +4,17 @@
 //! called rotational with physical sectors of 512 bytes, and takes one command at a time, so a deep
 //! queue measures the transport. A USB 3 disk on a USB 2 link cannot pass 480 Mbit/s.
 //!
-//! Cannot see: a disk whose capability descriptors the kernel does not give (before Linux 6.9) and
-//! that hangs on a USB 2 link; a bad cable that still reaches USB 3; the bridge itself.
+//! Cannot see: a bad cable that still reaches USB 3; the bridge itself. Whether a disk on a USB 2 link can do USB 3 stands
+//! in its capability descriptors, which Linux gives from 6.9 on. Before that the USB version which the disk gives itself
+//! decides: below 2.01 it cannot; from 2.10 on it says what the standard wants of a USB 3 disk on such a link, which is
+//! suspect and told as that; between them, or unknown, nothing was seen.
 //!
 //! Threshold: either is suspect. BOT is not blamed for what it does not falsify: a disk on BOT
 //! whose facts differ from what BOT makes of every disk passes, and so does a USB 2 disk that offers nothing else: its
 //! figures are its own, whatever Linux calls it.
+//!
+//! Source: USB 3.2, 9.6.1 (`bcdUSB` of a SuperSpeed device on a USB 2 link is 2.10), 9.6.2 (from 2.01 on a device has
+//! capability descriptors).
 
 use crate::facts::{PhaseFacts, finding, not_applicable};
 use trueio_model::{Check, CheckOutcome, DiskFacts, UsbFacts, UsbTransport};
@@ -30,8 +35,17 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let found: Vec<String> = disks.iter().map(|(disk, usb)| attached(disk, usb)).collect();
     let doubts: Vec<String> =
         disks.iter().flat_map(|(disk, usb)| [hides(disk, usb), is_slow(disk, usb)]).flatten().collect();
+    let unknown: Vec<&str> =
+        disks.iter().filter(|(_, usb)| is_unknown(usb)).map(|(disk, _)| disk.name.as_str()).collect();
     let plain: Vec<&str> = disks.iter().filter(|(_, usb)| is_plain(usb)).map(|(disk, _)| disk.name.as_str()).collect();
-    let (outcome, sentence) = if doubts.is_empty() && !plain.is_empty() {
+    let (outcome, sentence) = if doubts.is_empty() && !unknown.is_empty() {
+        let sentence = format!(
+            "{} hangs on a USB 2 link, and whether it could do USB 3 is not known: Linux gives a disk's capabilities from 6.9 \
+             on, and the USB version that it gives itself does not tell.",
+            unknown.join(", ")
+        );
+        (CheckOutcome::NotSeen, sentence)
+    } else if doubts.is_empty() && !plain.is_empty() {
         let sentence = format!(
             "{} is a USB 2 disk that offers BOT alone: one command at a time is all that it can do, and that it rotates is \
              what Linux says of every such disk.",
@@ -55,6 +69,7 @@ fn attached(disk: &DiskFacts, usb: &UsbFacts) -> String {
 fn hides(disk: &DiskFacts, usb: &UsbFacts) -> Option<String> {
     let pretends = usb.transport == UsbTransport::Bot
         && !is_plain(usb)
+        && !(is_bot_alone(usb) && is_unknown(usb))
         && disk.is_rotational.value == Some(true)
         && disk.physical_sector_bytes.value == Some(BOT_SECTOR_BYTES);
     let way_out = if usb.offers_uas() == Some(true) { "; it offers UAS, see `trueio usb explain`" } else { "" };
@@ -67,22 +82,41 @@ fn hides(disk: &DiskFacts, usb: &UsbFacts) -> Option<String> {
     })
 }
 
-/// A USB 2 disk that offers nothing but BOT: one command at a time is all that it can do.
+fn is_usb_2_link(usb: &UsbFacts) -> bool {
+    usb.link_mbit_per_s.value.is_some_and(|link| link < SUPERSPEED_MBIT_PER_S)
+}
+
+/// Nothing but BOT on a USB 2 link: one command at a time is all that it does there.
+fn is_bot_alone(usb: &UsbFacts) -> bool {
+    usb.transport == UsbTransport::Bot && usb.offers_uas() == Some(false) && is_usb_2_link(usb)
+}
+
+/// A USB 2 disk that offers nothing but BOT.
 fn is_plain(usb: &UsbFacts) -> bool {
-    let is_usb_2 = usb.link_mbit_per_s.value.is_some_and(|link| link < SUPERSPEED_MBIT_PER_S);
-    usb.transport == UsbTransport::Bot
-        && usb.offers_uas() == Some(false)
-        && is_usb_2
-        && usb.can_superspeed.value != Some(true)
+    is_bot_alone(usb) && usb.can_superspeed.value == Some(false)
+}
+
+/// On a USB 2 link, and neither what it can do nor what it says of itself tells whether that is slow for it.
+fn is_unknown(usb: &UsbFacts) -> bool {
+    is_usb_2_link(usb) && usb.can_superspeed.value.is_none() && !usb.speaks_as_superspeed()
 }
 
 fn is_slow(disk: &DiskFacts, usb: &UsbFacts) -> Option<String> {
-    let link = usb.link_mbit_per_s.value.filter(|link| *link < SUPERSPEED_MBIT_PER_S)?;
-    (usb.can_superspeed.value == Some(true)).then(|| {
-        let way_out = match usb.port_mbit_per_s.value {
-            Some(port) if port >= SUPERSPEED_MBIT_PER_S => "another cable may do, the port is USB 3",
-            _ => "a USB 3 port would do",
-        };
-        format!("{} can do USB 3 and hangs on a link of {link} Mbit/s, which is the limit: {way_out}.", disk.name)
-    })
+    let link = usb.link_mbit_per_s.value.filter(|_| is_usb_2_link(usb))?;
+    let name = &disk.name;
+    let way_out = match usb.port_mbit_per_s.value {
+        Some(port) if port >= SUPERSPEED_MBIT_PER_S => "another cable may do, the port is USB 3",
+        _ => "a USB 3 port would do",
+    };
+    match usb.can_superspeed.value {
+        Some(true) => {
+            Some(format!("{name} can do USB 3 and hangs on a link of {link} Mbit/s, which is the limit: {way_out}."))
+        }
+        None if usb.speaks_as_superspeed() => Some(format!(
+            "{name} says USB {} of itself on a link of {link} Mbit/s, as USB 3 disks do; if it is one, the link is the limit: \
+             {way_out}. This kernel does not give the capabilities that would prove it (Linux 6.9 does).",
+            usb.usb_version.value.as_deref().unwrap_or_default().trim()
+        )),
+        _ => None,
+    }
 }
