@@ -77,7 +77,7 @@ mod tests {
         let shown = shown(&parse(text), "dmesg", false);
         assert_eq!(
             shown,
-            "da0       -          BOT (umass)  Kingston DataTraveler 3.0; serial 0123456789AB\nasked      dmesg\n"
+            "da1       -          BOT (umass)  vendor 0x0d7d USB DISK 2.0; serial 0123456789AB\nasked      dmesg\n"
         );
         assert!(asked("linux").is_none(), "Linux is asked through sysfs");
     }

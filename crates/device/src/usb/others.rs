@@ -8,7 +8,8 @@
 //!
 //! Cannot see: anything but the transport in use and the names, and on FreeBSD what the message
 //! buffer has lost. None of these systems lets it be chosen ([`switch_refusal`]). The parsers were
-//! held to output of the documented form, not to a machine of ours.
+//! held to published output (FreeBSD), to published names and paths in the documented frame (Windows) and to the documented
+//! form (macOS), not to a machine of ours: `tests/usb/other-systems/README.md`.
 //!
 //! Source: `ioreg(8)`; Microsoft, "USB device class drivers included in Windows" (`Uaspstor.sys`,
 //! `Usbstor.sys`); umass(4).
@@ -140,11 +141,13 @@ pub fn parse_windows(text: &str) -> Vec<ForeignDisk> {
             } else {
                 return None;
             };
-            // USB\VID_152D&PID_0578\0123456789: an instance that Windows made up holds `&`.
+            // USB\VID_152D&PID_0578\0123456789: an instance that Windows made up holds `&`. To the serial number of a
+            // UAS disk it puts a prefix of its own.
             let mut parts = cells.get(path)?.split('\\').skip(1);
             let ids = parts.next()?.to_ascii_uppercase();
             let after = |key: &str| Some(ids.split(key).nth(1)?.get(..4)?.to_ascii_lowercase());
             let serial = parts.next().filter(|instance| !instance.contains('&'));
+            let serial = serial.map(|serial| serial.strip_prefix("MSFT30").unwrap_or(serial)).filter(|s| !s.is_empty());
             Some(ForeignDisk {
                 disk: None,
                 id: after("VID_").zip(after("PID_")).map(|(v, p)| format!("{v}:{p}")),
@@ -193,8 +196,9 @@ pub fn parse_freebsd(text: &str) -> Vec<ForeignDisk> {
             if unit.starts_with("umass") {
                 let bridge = bridges.entry(unit.to_owned()).or_default();
                 bridge.is_bulk_only |= rest.contains("over Bulk-Only");
-                if let Some(name) = rest.strip_prefix('<').and_then(|rest| rest.split(", class").next()) {
-                    bridge.name = Some(name.to_owned());
+                // `<Maker Model, class 0/0, rev …> on usbus0`, or the name of its interface alone: `<MSC Bulk-Only Transfer>`.
+                if let Some((name, _)) = rest.strip_prefix('<').and_then(|rest| rest.rsplit_once('>')) {
+                    bridge.name = name.split(", class").next().map(str::to_owned);
                 }
             } else if let Some(disk) = found.get_mut(unit)
                 && let Some(serial) = rest.strip_prefix("Serial Number ")
@@ -249,18 +253,28 @@ mod tests {
     fn windows_tells_the_transport_by_the_service() {
         let disks = parse_windows(include_str!("../../tests/usb/other-systems/windows-pnp.csv"));
         use UsbTransport::{Bot, Uas};
-        assert_eq!(brief(&disks), [(None, Some("152d:0578"), Uas), (None, Some("0781:5581"), Bot)]);
-        assert_eq!(disks[0].serial.as_deref(), Some("0123456789ABCDEF"));
-        assert_eq!(disks[1].serial, None, "an instance that Windows made up is no serial number");
-        assert_eq!(disks[1].name.as_deref(), Some("USB Mass Storage Device, \"stick\""));
+        let found = [(None, Some("152d:0578"), Uas), (None, Some("14cd:1212"), Bot), (None, Some("0781:5581"), Bot)];
+        assert_eq!(brief(&disks), found);
+        assert_eq!(disks[0].serial.as_deref(), Some("0123456789ABCDEF"), "without the prefix of Windows");
+        assert_eq!(disks[1].serial.as_deref(), Some("0123456789AB"));
+        assert_eq!(disks[2].serial, None, "an instance that Windows made up is no serial number");
+        assert_eq!(disks[2].name.as_deref(), Some("USB Mass Storage Device, \"stick\""));
     }
 
     #[test]
     fn freebsd_has_bulk_only_and_says_so() {
         let disks = parse_freebsd(include_str!("../../tests/usb/other-systems/freebsd-dmesg.txt"));
-        assert_eq!(brief(&disks), [(Some("da0"), None, UsbTransport::Bot)]);
-        assert_eq!(disks[0].name.as_deref(), Some("Kingston DataTraveler 3.0"));
+        assert_eq!(brief(&disks), [(Some("da1"), None, UsbTransport::Bot)]);
+        assert_eq!(disks[0].name.as_deref(), Some("vendor 0x0d7d USB DISK 2.0"));
         assert_eq!(disks[0].serial.as_deref(), Some("0123456789AB"));
+        // Two disks behind one bridge, which gives its interface's name instead of its own.
+        let disks = parse_freebsd(include_str!("../../tests/usb/other-systems/freebsd-two-disks.txt"));
+        use UsbTransport::Bot;
+        assert_eq!(brief(&disks), [(Some("da1"), None, Bot), (Some("da2"), None, Bot)]);
+        for disk in disks {
+            assert_eq!(disk.name.as_deref(), Some("MSC Bulk-Only Transfer"));
+            assert_eq!(disk.serial.as_deref(), Some("RANDOM0123456789AB"));
+        }
     }
 
     #[test]
@@ -282,8 +296,16 @@ mod tests {
 
     #[test]
     fn each_system_says_why_it_cannot_be_switched() {
-        for os in ["macos", "windows", "freebsd", "plan9"] {
-            assert!(!switch_refusal(os).is_empty());
+        for (os, words) in [
+            (
+                "macos",
+                "macOS chooses IOUSBMassStorageUASDriver for every disk that offers UAS, and has no setting for it",
+            ),
+            ("windows", "another driver can be chosen in the Device Manager only"),
+            ("freebsd", "FreeBSD has no UAS driver: umass(4) drives every USB disk with BOT"),
+            ("plan9", "it is not known how this system chooses"),
+        ] {
+            assert!(switch_refusal(os).contains(words), "{os}: {}", switch_refusal(os));
         }
     }
 }
