@@ -7,6 +7,7 @@ use crate::ci::{Counts, Outcome, counted};
 use crate::setup;
 use crate::workspace::{cargo, command};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 /// A package, and the program by which it is recognised. Kernels and what goes into a machine are
 /// fetched by the lab itself.
@@ -44,5 +45,32 @@ pub(crate) fn run(case: Option<&str>, is_required: bool) -> (Outcome, Option<Cou
     if is_required {
         test.env("TRUEIO_REQUIRE", "lab");
     }
-    counted(&mut test, &[])
+    let begin = Instant::now();
+    let result = counted(&mut test, &[]);
+    if case.is_none() {
+        println!("{}", took(begin.elapsed()));
+    }
+    result
+}
+
+/// What the whole lab is meant to take on two processors that do nothing else.
+const BOUND: Duration = Duration::from_secs(600);
+
+/// The time of the whole lab, and the bound. It is said and does not fail: on a machine that others use, too, it takes as
+/// long as they leave it.
+fn took(time: Duration) -> String {
+    let (time, bound) = (time.as_secs(), BOUND.as_secs());
+    let verdict = if time <= bound { "within its bound" } else { "MORE than its bound" };
+    format!("the whole lab took {time} s, with building, {verdict} of {bound} s on two idle processors")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_is_held_against_the_bound() {
+        assert!(took(Duration::from_secs(600)).contains("took 600 s, with building, within its bound of 600 s"));
+        assert!(took(Duration::from_secs(601)).contains("MORE than its bound"));
+    }
 }
