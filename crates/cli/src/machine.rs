@@ -23,9 +23,18 @@ pub(crate) fn machine(idle_baseline_ns: u64) -> Machine {
         cpus: usable_cpus(),
         engines: EngineAvailability { engines },
         entropy: entropy(),
+        may_be_real_time: may_be_real_time(),
         idle_baseline_ns,
         programs: Vec::new(),
     }
+}
+
+/// Whether I/Os of this process may be of the class real time (ioprio_set(2), NOTES). Within a container the kernel
+/// may still refuse; the worker then says so.
+fn may_be_real_time() -> Option<bool> {
+    use rustix::thread::{CapabilitySet, capabilities};
+    let effective = capabilities(None).ok()?.effective;
+    Some(effective.intersects(CapabilitySet::SYS_NICE | CapabilitySet::SYS_ADMIN))
 }
 
 /// 64 bits that differ from run to run.

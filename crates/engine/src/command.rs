@@ -155,6 +155,7 @@ fn operation(op: OpKind, byte_count: u64, latencies: &[u64]) -> OpRecord {
         short_count: 0,
         error_count: 0,
         latency: LatencySet { submission: empty(), completion: total.clone(), total, from_intended: empty() },
+        priorities: Vec::new(),
         percentiles: Vec::new(),
     }
 }

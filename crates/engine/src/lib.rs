@@ -20,6 +20,7 @@ mod exec;
 mod log;
 mod pace;
 mod pattern;
+mod priority;
 mod recorder;
 mod replay;
 mod request;

@@ -10,7 +10,7 @@
 use crate::request::Request;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::time::Instant;
-use trueio_model::OpKind;
+use trueio_model::{IoPriority, OpKind};
 
 /// I/Os of a chunk: 256 KiB.
 const CHUNK: usize = 4096;
@@ -34,6 +34,8 @@ pub struct LoggedIo {
     pub bytes: u64,
     /// Where, in bytes.
     pub offset: u64,
+    /// Its priority.
+    pub priority: IoPriority,
 }
 
 /// One I/O that was issued, or a sync call.
@@ -159,6 +161,7 @@ mod tests {
                 total_ns: 1,
                 bytes: 512,
                 offset: 0,
+                priority: IoPriority::default(),
             };
             for i in 0..total {
                 counter.store(i + 1, Relaxed);

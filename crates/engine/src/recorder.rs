@@ -7,6 +7,7 @@
 //!
 //! Progress is a few relaxed atomic stores per interval, on a cache line of the worker's own.
 
+use crate::priority::PriorityRecorder;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use trueio_model::{
     CriterionRecord, DepthSearch, Histogram, IoFailure, LatencySet, OpKind, OpRecord, QueueCounts, SampledIo,
@@ -81,6 +82,8 @@ pub(crate) struct Recorder {
     pub(crate) ops: [Option<Box<OpRecorder>>; 4],
     pub(crate) pacing_lateness: Option<Histogram>,
     pub(crate) queue: QueueCounts,
+    /// Latencies by priority, if shares of the I/Os have priorities of their own.
+    pub(crate) priorities: Option<Box<PriorityRecorder>>,
     series: Vec<SeriesRow>,
     /// How many intervals a row holds.
     intervals_per_row: u32,
@@ -105,6 +108,7 @@ impl Recorder {
             ops: OPS.map(wanted),
             pacing_lateness: is_paced.then(Histogram::new),
             queue: QueueCounts::default(),
+            priorities: None,
             // All at once: pages that no row reaches are never touched, and the loop allocates nothing.
             series: Vec::with_capacity(SERIES_ROWS_MAX),
             intervals_per_row: 1,
@@ -130,6 +134,9 @@ impl Recorder {
             lateness.clear();
         }
         self.queue = QueueCounts::default();
+        if let Some(priorities) = &mut self.priorities {
+            priorities.clear();
+        }
         self.series.clear();
         self.pending = None;
     }
@@ -246,6 +253,7 @@ impl Recorder {
                 short_count: recorder.short_count,
                 error_count: recorder.error_count,
                 latency,
+                priorities: self.priorities.as_ref().map(|of| of.of(op)).unwrap_or_default(),
                 percentiles: Vec::new(),
             })
         });
@@ -261,6 +269,7 @@ impl Recorder {
         if let Some((_, row)) = self.pending.take() {
             self.series.push(row);
         }
+        let priorities = self.priorities;
         let ops = OPS
             .into_iter()
             .zip(self.ops)
@@ -278,6 +287,7 @@ impl Recorder {
                     short_count: recorder.short_count,
                     error_count: recorder.error_count,
                     latency: recorder.set,
+                    priorities: priorities.as_ref().map(|of| of.of(op)).unwrap_or_default(),
                     percentiles: Vec::new(),
                 })
             })

@@ -21,6 +21,7 @@ use crate::engines::{Completion, Engine, EngineError, TargetFile};
 use crate::log::{IssuedIo, LogBuffer, LogDoor};
 use crate::pace::Calendar;
 use crate::pattern::{Generator, worker_seed};
+use crate::priority::PriorityRecorder;
 use crate::recorder::{Progress, Recorder, WorkerReport, slot_of};
 use crate::replay::Replay;
 use crate::request::{REQUEST_BLOCK, Request};
@@ -258,6 +259,8 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let judged = context.judge.zip(plan.control.criterion);
         let spans = judged.map(|(judge, plan)| Box::new(Spans::new(judge, &plan, &clock)));
         let search = target.map(|target| Box::new(Search::new(target, plan.queue.depth, &clock)));
+        let mut recorder = Recorder::new(&ops, plan.is_paced());
+        recorder.priorities = PriorityRecorder::new(plan);
         let (verifier, fatal) = match Verifier::new(plan, context.worker) {
             Ok(verifier) => (verifier, None),
             Err(sentence) => (None, Some(sentence)),
@@ -280,6 +283,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                     && is_batch_adapted
                     && single_op == Some(OpKind::Read)
                     && context.log.is_none()
+                    && plan.priorities.is_empty()
                     && context.files.iter().all(is_buffered),
                 usual_ns: 0,
                 count: 0,
@@ -289,7 +293,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             has_work_per_io: has_work_per_io(plan) || context.log.is_some(),
             calendar: Calendar::new(plan, context.worker),
             is_paced: plan.is_paced(),
-            recorder: Recorder::new(&ops, plan.is_paced()),
+            recorder,
             slots: vec![slot; depth].into(),
             free: (0..depth as u32).rev().collect(),
             free_count: depth,
@@ -696,7 +700,10 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         if self.samples.is_open() {
             self.samples.offer(&slot.request, slot.issued, now, &self.clock);
         }
-        self.log_one(&slot, u64::from(slot.request.length), now);
+        self.log_one(index, u64::from(slot.request.length), now);
+        if self.recorder.priorities.is_some() {
+            self.record_priority(index, slot.handed, now);
+        }
         if let Some(search) = &mut self.search
             && search.count(slot.issued, now)
         {
@@ -801,7 +808,11 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
 
 /// True if each completion is looked at, whether I/Os are sampled or logged or not.
 fn has_work_per_io(plan: &JobPlan) -> bool {
-    plan.is_paced() || plan.verify.is_some() || plan.control.latency_target.is_some() || plan.queue.low > 0
+    plan.is_paced()
+        || plan.verify.is_some()
+        || plan.control.latency_target.is_some()
+        || plan.queue.low > 0
+        || !plan.priorities.is_empty()
 }
 
 /// One hand-over whose I/Os are not counted as submitted yet.

@@ -8,8 +8,13 @@ use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use trueio_direct::BufferPool;
-use trueio_engine::{Completion, Engine, EngineSetup, IoUringEngine, Request, Start, TargetFile, availability};
-use trueio_model::{Advice, BlockSizes, Checksum, ContentKind, CpuLoad, EngineKind, OpKind, UringOptions, WriteFlags};
+use trueio_engine::{
+    Completion, Engine, EngineSetup, IoUringEngine, LibaioEngine, Request, Start, TargetFile, availability,
+};
+use trueio_model::{
+    Advice, BlockSizes, Checksum, ContentKind, CpuLoad, EngineKind, Histogram, IoPriority, OpKind, PriorityShare,
+    UringOptions, WriteFlags,
+};
 
 /// The engines on files that work here.
 fn engines() -> Vec<EngineKind> {
@@ -139,6 +144,7 @@ fn a_drained_io_waits_for_those_before_it() {
                 ..Default::default()
             },
             writes: false,
+            priorities: (&[], 0),
             advice: Advice::None,
         };
         let mut engine = IoUringEngine::new(&setup).unwrap();
@@ -184,6 +190,7 @@ fn ring_with_reads(path: &std::path::Path, slots: u32, uring: UringOptions) -> (
         flags: WriteFlags::default(),
         uring,
         writes: false,
+        priorities: (&[], 0),
         advice: Advice::None,
     };
     let mut engine = IoUringEngine::new(&setup).unwrap();
@@ -373,5 +380,180 @@ fn trimwrite_leaves_what_was_written() {
         let holes = content.chunks(4096).filter(|block| block.iter().all(|&byte| byte == 0)).count();
         assert_eq!(holes, 0, "{engine:?}");
         assert!(content.chunks(4096).all(|block| block != [1; 4096]), "{engine:?}: every block was written");
+    }
+}
+
+/// A share of reads or writes.
+fn share(op: OpKind, percent: u8, class: u8, level: u8) -> PriorityShare {
+    PriorityShare { op, length_bytes: None, percent, priority: IoPriority { class, level, hint: 0 } }
+}
+
+/// The engines that give single I/Os priorities, where they work.
+fn engines_with_priorities() -> Vec<EngineKind> {
+    let has = |engine: &EngineKind| matches!(engine, EngineKind::Libaio | EngineKind::IoUring);
+    let engines: Vec<EngineKind> = engines().into_iter().filter(has).collect();
+    if engines.len() < 2 {
+        skip("io_uring", "an engine that gives I/Os priorities does not work here");
+    }
+    engines
+}
+
+/// I/Os of a file through an engine, each in a slot of its own: the result, and the share that the engine drew.
+fn transfers<E: Engine>(mut engine: E, op: OpKind, pool: &BufferPool, slots: u32) -> Vec<(i64, u8)> {
+    for slot in 0..slots {
+        let request = Request { op, file: 0, offset: u64::from(slot) * 4096, length: 4096, data_only: false };
+        engine.queue(slot, &request, pool.buffer_ptr(slot as usize));
+    }
+    engine.submit().unwrap();
+    let mut out = vec![Completion::NONE; slots as usize];
+    let mut done = 0;
+    while done < slots as usize {
+        done += engine.reap(1, Some(1_000_000_000), &mut out[done..]).unwrap();
+    }
+    out.iter().map(|completion| (completion.result, engine.share_of(completion.slot))).collect()
+}
+
+/// Goal: the kernel gets each I/O's priority, and no other I/O's, in every kind of entry.
+/// Method: half of the I/Os have a class that no kernel knows. It refuses these (EINVAL), and does the others; with
+/// a class that it knows it does all.
+#[test]
+fn the_kernel_is_told_the_priority_of_each_io_and_of_no_other() {
+    let folder = folder();
+    let path = filled(folder.path(), "file", MIB);
+    let files = [target(&path, MIB, Open::ReadWrite)];
+    let slots = 64;
+    for engine in engines_with_priorities() {
+        for (op, class, vectored, registered_buffers) in [
+            (OpKind::Read, 7, false, false),
+            (OpKind::Read, 7, true, false),
+            (OpKind::Read, 7, false, true),
+            (OpKind::Read, 3, false, false),
+            (OpKind::Write, 7, false, false),
+            (OpKind::Write, 7, true, false),
+            (OpKind::Write, 7, false, true),
+        ] {
+            let shares = [share(op, 50, class, 0)];
+            let pool = BufferPool::new(slots as usize, 4096, 4096).unwrap();
+            let setup = EngineSetup {
+                files: &files,
+                depth: slots,
+                buffers: pool.region(),
+                flags: WriteFlags::default(),
+                uring: UringOptions { vectored, registered_buffers, ..UringOptions::default() },
+                writes: true,
+                priorities: (&shares, 1),
+                advice: Advice::None,
+            };
+            let results = match engine {
+                EngineKind::Libaio => transfers(LibaioEngine::new(&setup).unwrap(), op, &pool, slots),
+                _ => transfers(IoUringEngine::new(&setup).unwrap(), op, &pool, slots),
+            };
+            let drawn = results.iter().filter(|(_, share)| *share > 0).count();
+            assert!((10..=54).contains(&drawn), "{drawn} of 64 by the seed");
+            for (result, share) in &results {
+                let expected = if *share > 0 && class == 7 { -i64::from(libc::EINVAL) } else { 4096 };
+                assert_eq!(*result, expected, "{} {op} class {class}: {results:?}", engine.name());
+            }
+        }
+    }
+}
+
+/// Goal: latencies by priority are all latencies, each once, and shares are what was asked for.
+/// Method: a mixed job of 20,000 I/Os with a fixed seed, of two sizes. A share may be off by 5 deviations of the binomial
+/// distribution of as many draws.
+#[test]
+fn latencies_by_priority_add_up_to_all_and_shares_are_as_asked_for() {
+    let folder = folder();
+    for engine in engines_with_priorities() {
+        for depth in [1, 8] {
+            let path = filled(folder.path(), engine.name(), MIB);
+            let job = Job::new(engine).depth(depth).on(&[&path], MIB, Open::ReadWrite).mixed(60).seed(5);
+            let sizes = BlockSizes::Weighted(vec![(4096, 50), (8192, 50)]);
+            let job = job.sizes(sizes).ios(20_000).with(|plan| {
+                plan.scheduling.io_priority = Some((2, 4));
+                plan.priorities = vec![
+                    PriorityShare { length_bytes: Some(8192), ..share(OpKind::Read, 30, 2, 1) },
+                    PriorityShare { length_bytes: Some(8192), ..share(OpKind::Read, 20, 3, 0) },
+                    // The worker's own priority, said once more, is the same one.
+                    share(OpKind::Write, 10, 2, 4),
+                    share(OpKind::Write, 25, 2, 7),
+                ];
+            });
+            let report = job.run();
+            assert_clean(&report, engine.name());
+            for (kind, priorities, percents) in [
+                (OpKind::Read, &["2/4", "2/1", "3/0"][..], &[50.0, 30.0, 20.0][..]),
+                (OpKind::Write, &["2/4", "2/7"][..], &[75.0, 25.0][..]),
+            ] {
+                let record = op(&report, kind);
+                let found: Vec<String> = record.priorities.iter().map(|of| of.priority.to_string()).collect();
+                assert_eq!(found, priorities);
+                // Of reads those of 8 KiB are drawn for; those of 4 KiB all have the worker's own.
+                let large = record.byte_count / 4096 - record.io_count;
+                let drawn = if kind == OpKind::Read { large } else { record.io_count };
+                let (mut completion, mut total) = (Histogram::new(), Histogram::new());
+                for (index, (of, percent)) in record.priorities.iter().zip(percents).enumerate() {
+                    completion.merge(&of.latency.completion);
+                    total.merge(&of.latency.total);
+                    let (n, p) = (drawn as f64, percent / 100.0);
+                    let others = if index == 0 { record.io_count - drawn } else { 0 };
+                    let off = (of.latency.total.count() as f64 - others as f64 - n * p).abs();
+                    assert!(off <= 5.0 * (n * p * (1.0 - p)).sqrt(), "{kind} {} is off by {off} of {n}", of.priority);
+                }
+                assert_eq!(completion, record.latency.completion, "{} {kind}", engine.name());
+                assert_eq!(total, record.latency.total, "{} {kind}", engine.name());
+            }
+        }
+    }
+}
+
+/// What ends in the ramp is counted nowhere; and without shares nothing is told apart.
+#[test]
+fn a_ramp_is_not_counted_by_priority_and_no_shares_are_no_records() {
+    let folder = folder();
+    for engine in engines_with_priorities() {
+        let path = filled(folder.path(), engine.name(), MIB);
+        let job = || Job::new(engine).depth(4).on(&[&path], MIB, Open::ReadOnly).time(30_000_000);
+        let ramped = job().with(|plan| {
+            plan.limits.ramp_ns = 30_000_000;
+            plan.priorities = vec![share(OpKind::Read, 40, 2, 1)];
+        });
+        let report = ramped.run();
+        let record = op(&report, OpKind::Read);
+        let counted: u64 = record.priorities.iter().map(|of| of.latency.total.count()).sum();
+        assert_eq!((counted, record.priorities.len()), (record.io_count, 2), "{}", engine.name());
+        assert!(op(&job().run(), OpKind::Read).priorities.is_empty());
+    }
+}
+
+/// A priority that the kernel does not let this thread have fails the worker before its first I/O, with the reason, and
+/// whoever made the threads of the process keeps his.
+#[test]
+fn a_priority_that_the_kernel_refuses_is_told_before_the_first_io() {
+    let folder = folder();
+    let path = filled(folder.path(), "file", MIB);
+    for engine in engines_with_priorities() {
+        let job = Job::new(engine).on(&[&path], MIB, Open::ReadOnly);
+        let report = job.with(|plan| plan.priorities = vec![share(OpKind::Read, 1, 7, 0)]).run();
+        let fatal = report.fatal.expect("it is refused");
+        assert!(fatal.contains("I/O priority 7/0") && fatal.contains("Invalid argument"), "{fatal}");
+        assert!(report.ops.is_empty(), "{:?}", report.ops);
+    }
+}
+
+/// Each I/O's line has the priority that it was given.
+#[test]
+fn logged_ios_have_their_priorities() {
+    let folder = folder();
+    for engine in engines_with_priorities() {
+        let path = filled(folder.path(), engine.name(), MIB);
+        let job = Job::new(engine).depth(4).on(&[&path], MIB, Open::ReadOnly).ios(512);
+        let (report, ios) = job.with(|plan| plan.priorities = vec![share(OpKind::Read, 40, 2, 1)]).run_logged();
+        let record = op(&report, OpKind::Read);
+        for of in &record.priorities {
+            let logged = ios.iter().filter(|io| io.priority == of.priority).count() as u64;
+            assert_eq!(logged, of.latency.total.count(), "{} {}", engine.name(), of.priority);
+        }
+        assert_eq!(ios.len() as u64, record.io_count);
     }
 }

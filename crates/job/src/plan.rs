@@ -25,6 +25,7 @@ mod limits;
 mod names;
 mod output;
 mod pace;
+mod priority;
 mod replay;
 mod source;
 mod steps;
@@ -109,6 +110,8 @@ pub struct Machine {
     pub engines: EngineAvailability,
     /// A number that differs from run to run, for `randrepeat = false`.
     pub entropy: u64,
+    /// Whether this process may give I/Os the class real time; `None`: not known, and no rule.
+    pub may_be_real_time: Option<bool>,
     /// How long disks are watched idle before each phase, in nanoseconds; handed on to the plan.
     pub idle_baseline_ns: u64,
     /// The programs that a `command` may start, as the command names them. A study fills it; otherwise nobody.

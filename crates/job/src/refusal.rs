@@ -404,6 +404,12 @@ pub enum Rule {
         /// Its number.
         cpu: u32,
     },
+    /// A class of I/O priority that this user may not have.
+    #[error("`{option}` asks for the class real time, and the kernel lets only the privileged have it")]
+    PriorityNotPermitted {
+        /// Which option.
+        option: &'static str,
+    },
     /// The buffers do not fit into memory.
     #[error("the buffers of this phase take {}, and the machine has {}", format_bytes(*needed_bytes), format_bytes(*memory_bytes))]
     BuffersBeyondMemory {
@@ -472,6 +478,7 @@ impl Rule {
             Rule::TrimUnsupported { .. } => "trim_unsupported",
             Rule::TooFewProcessors { .. } => "too_few_processors",
             Rule::ProcessorNotThere { .. } => "processor_not_there",
+            Rule::PriorityNotPermitted { .. } => "priority_not_permitted",
             Rule::BuffersBeyondMemory { .. } => "buffers_beyond_memory",
         }
     }
@@ -491,6 +498,7 @@ impl Rule {
                 Some(takes) if !reason.contains(&takes) => format!("`{option}` takes {takes}"),
                 _ => "the options stand in docs/job-options.md".into(),
             },
+            Rule::PriorityNotPermitted { .. } => "say class 2 or 3, or run with CAP_SYS_NICE or CAP_SYS_ADMIN".into(),
             Rule::Contradiction { hint, .. }
             | Rule::Incomplete { hint, .. }
             | Rule::EngineLacks { hint, .. }

@@ -1753,6 +1753,20 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "cmdprio_bssplit",
+        kind: ValueKind::Priorities,
+        unit: "shares",
+        default: DefaultValue::Unset("all I/Os have the worker's priority"),
+        summary: "Shares of the I/Os with a priority of their own: size, percentage, class, level, hint",
+        detail: "`4k/10/2/1:64k/5/3/0`: of 4 KiB I/Os 10 % are best effort of level 1, of 64 KiB 5 % are idle. `*` is any \
+                 size; `*/20/2/0,` is for reads only, `,*/20/2/0` for writes only. Without class and level they are \
+                 real time of level 0, which needs privilege; a hint is a fifth number (Linux 6.5). For `io_uring` and \
+                 `libaio`; latencies of each priority stand in the results. In fio's language `cmdprio_percentage`, \
+                 `cmdprio_class`, `cmdprio` and `cmdprio_hint` say it too. Which schedulers heed it, the kernel decides.",
+        section: Section::Process,
+        ..BASE
+    },
+    OptionRow {
         name: "nice",
         kind: ValueKind::Integer { min: -20, max: 19 },
         unit: "nice value",
@@ -1965,6 +1979,13 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "log_prio",
+        summary: "The last column of the logs is each I/O's priority as the kernel's number, in hexadecimal",
+        detail: "Without it the column is 1 for I/Os of the class real time and 0 for all others. Averages have 0.",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
         name: "log_window_value",
         fio_names: &["log_max_value"],
         kind: ValueKind::Choice(LOG_WINDOW),
@@ -2065,7 +2086,7 @@ mod tests {
     /// from `fio --cmdhelp`; the options of single engines, which that list lacks, stand here.
     #[test]
     fn a_row_that_says_it_is_fios_is_in_fios_own_list_and_no_other_is() {
-        const OF_ENGINES: [&str; 13] = [
+        const OF_ENGINES: [&str; 14] = [
             "hipri",
             "fixedbufs",
             "registerfiles",
@@ -2077,6 +2098,7 @@ mod tests {
             "grace_time",
             "std_redirect",
             "uncached",
+            "cmdprio_bssplit",
             "cpuload",
             "cpuchunks",
         ];

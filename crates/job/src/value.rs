@@ -6,12 +6,13 @@
 //! record print: `4096`, `4K` and `4KiB` are all `4k`.
 
 mod pattern;
+mod priority;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use trueio_model::units::{parse_bytes, parse_duration_ns};
 use trueio_model::{
-    BlockPattern, BlockSizes, Criterion, CriterionVariable, Distribution, SimulatedDevice, SourceAddress,
+    BlockPattern, BlockSizes, Criterion, CriterionVariable, Distribution, PriorityShare, SimulatedDevice, SourceAddress,
 };
 
 /// Largest block of one I/O, in bytes. Linux transfers at most 2^31 − 4096 bytes a call.
@@ -103,6 +104,8 @@ pub enum ValueKind {
     Words,
     /// What is to be steady, and how much: `iops_slope:0.3%`.
     Criterion,
+    /// Shares of the I/Os with priorities of their own: `4k/10/2/1:*/5/3/0`.
+    Priorities,
 }
 
 /// Percentiles of a list at most, as in fio.
@@ -162,6 +165,8 @@ pub enum Value {
     Words(Vec<String>),
     /// What is to be steady.
     Criterion(Criterion),
+    /// Shares with priorities, at least one.
+    Priorities(Vec<PriorityShare>),
 }
 
 /// The types that a TOML document offers.
@@ -208,6 +213,7 @@ impl ValueKind {
             ValueKind::Address => "URL",
             ValueKind::Words => "WORDS",
             ValueKind::Criterion => "NAME:LIMIT[%]",
+            ValueKind::Priorities => "SIZE/PERCENT/CLASS/LEVEL:…",
         }
     }
 
@@ -246,6 +252,11 @@ impl ValueKind {
             ValueKind::Words => "words, separated by blanks".into(),
             ValueKind::Criterion => {
                 "`iops`, `bw` or `lat`, with `_slope` if wanted, and a limit: `iops:0.3%`, `bw_slope:1000`".into()
+            }
+            ValueKind::Priorities => {
+                "shares such as `4k/10/2/1:64k/5/3/0` (size or `*`, percentage, class, level), for reads and writes \
+                 apart with a comma"
+                    .into()
             }
             ValueKind::Address => "an address, such as `http://127.0.0.1:8080/file`".into(),
             ValueKind::BlockPattern => "bytes, such as `0xff`, `\"text\"` or `%o0xab`, where `%o` is the offset".into(),
@@ -375,6 +386,7 @@ impl ValueKind {
             ValueKind::Simulated => read_simulated(text).map(Value::Simulated),
             ValueKind::Address => text.trim().parse().map(Value::Address),
             ValueKind::Words => read_words(text).map(Value::Words),
+            ValueKind::Priorities => priority::read(text).map(Value::Priorities),
             ValueKind::Criterion => {
                 read_criterion(text).map(Value::Criterion).ok_or_else(|| format!("`{text}` is not {}", self.takes()))
             }
@@ -410,6 +422,7 @@ impl ValueKind {
             (_, Value::Simulated(model)) => write_simulated(model),
             (_, Value::Address(address)) => address.to_string(),
             (_, Value::Words(words)) => words.join(" "),
+            (_, Value::Priorities(shares)) => priority::write(shares),
             (_, Value::Criterion(criterion)) => {
                 let unit = if criterion.is_percent { "%" } else { "" };
                 format!("{}:{}{unit}", criterion.name(), criterion.limit)

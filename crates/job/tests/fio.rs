@@ -122,7 +122,8 @@ fn no_option_is_ignored_in_silence() {
         // What is read, and shows only beside other words.
         let beside =
             ["kb_base", "allow_file_create", "cpus_allowed_policy", "exec_prerun", "exec_postrun", "unique_filename"];
-        if beside.contains(&option.name) || ["program", "arguments", "grace_time"].contains(&option.name) {
+        let of_others = ["program", "arguments", "grace_time", "cmdprio_class", "cmdprio", "cmdprio_hint"];
+        if beside.contains(&option.name) || of_others.contains(&option.name) {
             continue;
         }
         let candidates = [
@@ -537,4 +538,49 @@ fn each_clone_replays_the_next_log_of_a_list() {
     let logs: Vec<&str> = request.jobs.iter().map(|job| job.options["read_iolog"].text.as_str()).collect();
     assert_eq!(logs, ["x", "y", "x"]);
     assert!(request.jobs.iter().all(|job| !job.options.contains_key("filename")), "the log names the files");
+}
+
+// ---- priorities of single I/Os -----------------------------------------------------------------
+
+#[test]
+fn the_five_options_of_priorities_become_one_of_ours() {
+    let shares = |options: &str| {
+        let request = line(&format!("--name=a --size=1m --ioengine=libaio --rw=randrw {options}"));
+        text(&request.jobs[0], "cmdprio_bssplit").to_owned()
+    };
+    for (options, expected) in [
+        ("--cmdprio_percentage=20", "*/20/1/0"),
+        ("--cmdprio_percentage=20,0 --cmdprio_class=2 --cmdprio=1", "*/20/2/1,"),
+        ("--cmdprio_percentage=20,30,40 --cmdprio_class=2,3 --cmdprio=1,2 --cmdprio_hint=0,7", "*/20/2/1,*/30/3/2/7"),
+        ("--cmdprio_percentage=5 --cmdprio_class=0", "*/5/1/0"),
+        ("--cmdprio_percentage=0", ""),
+        ("--cmdprio_percentage=0 --cmdprio_bssplit=4k/10", "4k/10/1/0"),
+        ("--cmdprio_bssplit=4k/10:64k/20/3/0,8k/50/2/1/4 --cmdprio_class=2", "4k/10/2/0:64k/20/3/0,8k/50/2/1/4"),
+        ("--cmdprio_bssplit=4k/10, --cmdprio=3", "4k/10/1/3,"),
+        ("--cmdprio_bssplit=4k/0:8k", ""),
+        ("--cmdprio_bssplit=4k/1,8k/2,16k/3", "4k/1/1/0,8k/2/1/0"),
+    ] {
+        assert_eq!(shares(options), expected, "{options}");
+    }
+    let lonely = line("--name=a --size=1m --ioengine=libaio --cmdprio_class=2");
+    assert!(lonely.notes.iter().any(|note| note.contains("`cmdprio_class` has no effect")), "{:?}", lonely.notes);
+}
+
+#[test]
+fn priorities_that_contradict_each_other_or_cannot_be_are_refused() {
+    for (options, needle) in [
+        ("--cmdprio_percentage=20 --cmdprio_bssplit=4k/10", "contradict each other"),
+        ("--cmdprio_percentage=101", "from 0 to 100"),
+        ("--cmdprio_percentage=1,2,3,4", "are three"),
+        ("--cmdprio=8", "from 0 to 7"),
+        ("--cmdprio_class=4", "from 0 to 3"),
+        ("--cmdprio_hint=1024", "from 0 to 1023"),
+        ("--cmdprio_bssplit=4k/70:4k/40", "sum to 110"),
+        ("--cmdprio_bssplit=4k/10/2/9", "from 0 to 7"),
+        ("--cmdprio_bssplit=4k/10/2", "SIZE/PERCENT"),
+        ("--cmdprio_bssplit=4kx/10", "no unit"),
+    ] {
+        let error = wrong(&format!("--name=a --size=1m --ioengine=libaio {options}")).render();
+        assert!(error.contains(needle), "{options}: {error}");
+    }
 }

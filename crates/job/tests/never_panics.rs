@@ -15,6 +15,7 @@ fn machine() -> Machine {
         cpus: vec![0, 1],
         engines: EngineAvailability::all(),
         entropy: 1,
+        may_be_real_time: Some(true),
         idle_baseline_ns: 0,
         programs: Vec::new(),
     }

@@ -15,6 +15,7 @@ fn machine() -> Machine {
         cpus: vec![0, 1, 2, 3],
         engines: EngineAvailability::all(),
         entropy: 42,
+        may_be_real_time: Some(true),
         idle_baseline_ns: 500_000_000,
         programs: vec!["dd".into()],
     }
@@ -321,6 +322,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("cpus_allowed_policy", &[("cpus_allowed", "0,1")], "shared"),
         ("prio", &[], "3"),
         ("prioclass", &[], "3"),
+        ("cmdprio_bssplit", &[("ioengine", "libaio")], "*/20/2/1"),
         ("exitall", &[], "true"),
         ("exitall_on_error", &[], "true"),
         ("nice", &[], "5"),
@@ -357,6 +359,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("log_hist_msec", &[("write_hist_log", "l")], "500"),
         ("log_hist_coarseness", &[("write_hist_log", "l")], "2"),
         ("log_offset", &[("write_bw_log", "l")], "true"),
+        ("log_prio", &[("write_bw_log", "l")], "true"),
         ("log_window_value", &[("write_lat_log", "l")], "both"),
         ("log_alternate_epoch", &[("write_lat_log", "l")], "true"),
         ("per_job_logs", &[("write_lat_log", "l")], "false"),
@@ -902,6 +905,43 @@ fn flags_and_ring_options_are_refused_on_engines_that_do_not_have_them() {
     assert!(!sync.uring.registered_buffers && !sync.uring.registered_files);
     let polled = plan_one(&[("size", "1m"), ("ioengine", "pvsync2"), ("hipri", "1")]).unwrap();
     assert_eq!((polled.write_flags.hipri, polled.uring.iopoll), (true, false));
+}
+
+#[test]
+fn shares_with_priorities_are_of_what_the_job_does_and_need_an_engine_that_can() {
+    let shares = ("cmdprio_bssplit", "4k/10/2/1:*/5/3/0,8k/1/2/2/9");
+    let plan = |options: &[(&str, &str)]| plan_one(&[&[("size", "1m"), shares], options].concat()).unwrap();
+    let texts = |job: &JobPlan| -> Vec<String> {
+        let text = |s: &PriorityShare| format!("{} {:?} {} {}", s.op, s.length_bytes, s.percent, s.priority);
+        job.priorities.iter().map(text).collect()
+    };
+    let (reads, writes) = (["read Some(4096) 10 2/1", "read None 5 3/0"], "write Some(8192) 1 2/2/9");
+    assert_eq!(texts(&plan(&[("rw", "randread")])), reads);
+    assert_eq!(texts(&plan(&[("rw", "write"), ("bs", "8k")])), [writes]);
+    assert_eq!(texts(&plan(&[("rw", "randrw"), ("ioengine", "libaio")])), [reads[0], reads[1], writes]);
+    assert!(plan(&[("rw", "trim")]).priorities.is_empty());
+    assert!(plan_one(&[("size", "1m")]).unwrap().priorities.is_empty());
+    for engine in ["psync", "pvsync2", "mmap", "null", "simulated", "posixaio"] {
+        assert_eq!(rule_name(&[("size", "1m"), ("ioengine", engine), shares]), "engine_lacks", "{engine}");
+    }
+}
+
+#[test]
+fn real_time_is_for_the_privileged() {
+    let plan_as = |may_be_real_time, options: &[(&str, &str)]| {
+        let machine = Machine { may_be_real_time, ..machine() };
+        plan(&[spec("job", &[&[("size", "1m")], options].concat())], &Described, &machine).map(drop)
+    };
+    for option in [("prioclass", "1"), ("cmdprio_bssplit", "4k/5/2/0:8k/1/1/7"), ("cmdprio_bssplit", "*/5")] {
+        let rule = plan_as(Some(false), &[option]).expect_err("it is refused").rule;
+        assert_eq!(*rule, Rule::PriorityNotPermitted { option: option.0 });
+        for may in [None, Some(true)] {
+            assert!(plan_as(may, &[option]).is_ok(), "{option:?}");
+        }
+    }
+    for option in [("prioclass", "2"), ("prioclass", "3"), ("cmdprio_bssplit", "*/5/2/0:8k/1/3/7")] {
+        assert!(plan_as(Some(false), &[option]).is_ok(), "{option:?}");
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod iolog;
 mod origin;
 mod output;
 mod plan;
+mod priority;
 mod record;
 mod source;
 mod spec;
@@ -60,6 +61,7 @@ pub use plan::{
     Plan, PlanValue, Prepare, Queue, Scheduling, SimulatedDevice, Steps, SyncMode, Think, UringOptions, WriteFlags,
     Zones,
 };
+pub use priority::{IoPriority, PriorityRecord, PriorityShare};
 pub use record::{
     CpuTime, DeviceCounters, DeviceDelta, IoFailure, JobRecord, LatencySet, OpKind, OpRecord, Outcome, Percentile,
     PhaseRecord, RECORD_FORMAT, RECORD_VERSION, Residency, Ruler, RunRecord, SeriesRow, ToolFacts, VerifyFailure,

@@ -124,6 +124,9 @@ pub struct LogPlan {
     pub hist_coarseness: u8,
     /// The offset of each I/O is a column.
     pub has_offset: bool,
+    /// The last column is each I/O's priority as the kernel's number, not whether its class is real time.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_priority: bool,
     /// What of a span is written.
     pub window: LogWindow,
     /// Times are of the day, in milliseconds since 1970, not since the job began.

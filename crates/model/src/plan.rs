@@ -2,7 +2,7 @@
 //! nanoseconds and seeds. A plan is complete before anything is touched; a request that cannot be
 //! planned is refused instead.
 
-use crate::{Control, OpKind, Origin, OutputPlan, ReplayPlan, SourcePlan, SteadyPlan, Verify};
+use crate::{Control, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan, SourcePlan, SteadyPlan, Verify};
 use serde::{Deserialize, Serialize};
 
 /// Everything that a run does, in order.
@@ -93,6 +93,9 @@ pub struct JobPlan {
     /// What else is said about processors and the order of I/O.
     #[serde(default, skip_serializing_if = "Scheduling::is_default")]
     pub scheduling: Scheduling,
+    /// Shares of the I/Os with priorities of their own, in the order in which they are drawn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub priorities: Vec<PriorityShare>,
     /// How files and memory are handled, where somebody said so.
     #[serde(default, skip_serializing_if = "Handling::is_default")]
     pub handling: Handling,
@@ -181,6 +184,7 @@ impl JobPlan {
             cpus: Vec::new(),
             nice: None,
             scheduling: Scheduling::default(),
+            priorities: Vec::new(),
             handling: Handling::default(),
             invalidate: false,
             pre_read: false,

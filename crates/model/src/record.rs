@@ -1,8 +1,8 @@
 //! What was measured, with everything needed to judge it later and elsewhere.
 
 use crate::{
-    Check, CriterionRecord, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram, JobSpec, Plan, QueueCounts,
-    SteadyState, SyscallTrace, TargetFacts, ThreadUsage, TraceRecord, Verdict,
+    Check, CriterionRecord, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram, JobSpec, Plan,
+    PriorityRecord, QueueCounts, SteadyState, SyscallTrace, TargetFacts, ThreadUsage, TraceRecord, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -264,6 +264,10 @@ pub struct OpRecord {
     pub error_count: u64,
     /// Their latencies.
     pub latency: LatencySet,
+    /// The same by priority, if shares of the job's I/Os have priorities of their own: that of the thread first.
+    /// Together they are [`OpRecord::latency`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub priorities: Vec<PriorityRecord>,
     /// Percentiles of the total latency with their intervals, for readers without a histogram's
     /// arithmetic; those that the sample cannot support are left out. They follow from
     /// [`LatencySet::total`], which has the last word.
@@ -295,6 +299,16 @@ pub struct LatencySet {
     pub total: Histogram,
     /// From the moment the I/O was due to its completion; empty without a pace.
     pub from_intended: Histogram,
+}
+
+impl LatencySet {
+    /// Takes in another's latencies.
+    pub fn merge(&mut self, other: &Self) {
+        self.submission.merge(&other.submission);
+        self.completion.merge(&other.completion);
+        self.total.merge(&other.total);
+        self.from_intended.merge(&other.from_intended);
+    }
 }
 
 /// What most rows have of trims is left out of their text.

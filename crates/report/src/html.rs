@@ -7,6 +7,7 @@
 
 use crate::facts::{FactTable, machine_table, target_tables};
 use crate::plot;
+use crate::priorities::priorities;
 use crate::summary::{Row, Scale, manner_of, plan_of, shape_of, summary};
 use crate::syscalls::syscalls;
 use crate::text::{NOT_KNOWN, clean, figure};
@@ -124,6 +125,7 @@ fn sections(record: &RunRecord) -> Vec<Section> {
     [
         ("Failed I/Os", failed_ios(record)),
         ("Verification", verification(record)),
+        ("By priority", plain(priorities(record))),
         ("Steady state", plain(steady_states(record))),
         ("System calls", syscalls(record)),
         ("Not seen", plain(not_seen(record))),

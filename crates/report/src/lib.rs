@@ -16,6 +16,7 @@ mod html;
 mod json;
 mod layout;
 mod plot;
+mod priorities;
 mod progress;
 mod study;
 mod summary;

@@ -128,6 +128,12 @@ pub fn summary(record: &RunRecord) -> Vec<Row> {
     rows
 }
 
+/// An operation of a job: the job's name, and the operation where the job has several transfers.
+pub(crate) fn label_of(job: &JobRecord, op: &OpRecord) -> String {
+    let transfers = job.ops.iter().filter(|op| op.op != OpKind::Sync).count();
+    if transfers == 1 { job.name.clone() } else { format!("{} {}", job.name, op.op) }
+}
+
 /// The sync call that a job makes once at its end, if its syncs are that and nothing else. One that
 /// failed is not it: a failure belongs into the table.
 pub(crate) fn end_flush_of<'a>(record: &RunRecord, phase_index: usize, job: &'a JobRecord) -> Option<&'a OpRecord> {

@@ -7,6 +7,7 @@
 //! anything else is printed.
 
 use crate::layout::{Page, Paint, Style};
+use crate::priorities::priorities;
 use crate::summary::{Row, Scale, summary};
 use crate::syscalls::syscalls;
 use crate::text::{clean, figure, width_of};
@@ -22,6 +23,7 @@ pub fn terminal(record: &RunRecord, style: &Style) -> String {
     header(&mut page, record);
     table(&mut page, record);
     reasons(&mut page, record);
+    page.list("By priority", &priorities(record));
     page.list("Steady state", &steady_states(record));
     page.tree("System calls", &syscalls(record));
     page.list("Not seen", &not_seen(record));

@@ -68,6 +68,7 @@ fn op(op: OpKind, count: u64, bytes: u64) -> OpRecord {
         short_count: 0,
         error_count: 0,
         latency,
+        priorities: Vec::new(),
         percentiles: Vec::new(),
     }
 }
@@ -426,4 +427,89 @@ fn several_formats_come_in_fios_order() {
     let text = render(&mixed(), &options(&[Format::Normal, Format::Json, Format::Terse]));
     let (terse, json, normal) = (text.find("3;fio-").unwrap(), text.find("{\n").unwrap(), text.find("mix: (").unwrap());
     assert!(terse == 0 && terse < json && json < normal);
+}
+
+/// A job of which a fifth of the reads had a priority of their own, and no write.
+fn with_priorities() -> RunRecord {
+    let mut record = mixed();
+    let of = |class, level, hint, from_ns, count| PriorityRecord {
+        priority: IoPriority { class, level, hint },
+        latency: LatencySet {
+            submission: Histogram::new(),
+            completion: latencies(from_ns, count),
+            total: latencies(from_ns + 1_000, count),
+            from_intended: Histogram::new(),
+        },
+    };
+    let ops = &mut record.phases[0].jobs[0].ops;
+    ops[0].priorities = vec![of(0, 0, 0, 30_000, 5_600), of(2, 1, 3, 10_000, 1_400)];
+    ops[1].priorities = vec![of(0, 0, 0, 30_000, 3_000), of(2, 1, 0, 10_000, 0)];
+    record
+}
+
+/// fio tells priorities apart only where two or more had I/Os, by one latency: completion, or total with
+/// `lat_percentiles`.
+#[test]
+fn json_has_the_latencies_of_each_priority_where_there_are_several() {
+    let mut record = with_priorities();
+    for (is_total, key, least) in [(true, "lat_ns", 11_000), (false, "clat_ns", 10_000)] {
+        record.plan.jobs[0].output.lat_percentiles = is_total;
+        let document = read(&render(&record, &options(&[Format::JsonPlus])));
+        let read = &document["jobs"][0]["read"];
+        let prios = read["prios"].as_array().expect("two priorities");
+        assert_eq!(prios.len(), 2);
+        let keys: Vec<&String> = prios[1].as_object().expect("an object").keys().collect();
+        assert_eq!(keys, ["prioclass", "prio", "priohint", key]);
+        assert_eq!(
+            (&prios[1]["prioclass"], &prios[1]["prio"], &prios[1]["priohint"]),
+            (&2.into(), &1.into(), &3.into())
+        );
+        assert_eq!((&prios[1][key]["N"], &prios[1][key]["min"]), (&1_400.into(), &least.into()));
+        assert!(prios[0][key]["percentile"].is_object() && prios[0][key]["bins"].is_object());
+        let order: Vec<&String> = read.as_object().expect("an object").keys().collect();
+        let at = order.iter().position(|name| *name == "prios").expect("it is there");
+        assert_eq!((order[at - 1].as_str(), order[at + 1].as_str()), ("lat_ns", "bw_min"));
+        assert!(document["jobs"][0]["write"].get("prios").is_none(), "all writes had one priority");
+    }
+}
+
+#[test]
+fn normal_text_has_each_priority_with_its_share_and_the_terse_line_has_none() {
+    let mut record = with_priorities();
+    let text = render(&record, &options(&[Format::Normal]));
+    for line in [
+        "    lat prio 0/0/0 (usec): min=31, max=",
+        "    lat prio 2/1/3 (usec): min=11, max=",
+        "    lat prio 0/0/0 (80.00% of IOs) percentiles (",
+        "    lat prio 2/1/3 (20.00% of IOs) percentiles (",
+    ] {
+        assert_eq!(text.matches(line).count(), 1, "{line}: {text}");
+    }
+    record.plan.jobs[0].output.lat_percentiles = false;
+    let text = render(&record, &options(&[Format::Normal]));
+    assert!(text.contains("    clat prio 2/1/3 (20.00% of IOs) percentiles ("), "{text}");
+    let terse = |record: &RunRecord| render(record, &options(&[Format::Terse]));
+    let mut plain = record.clone();
+    plain.phases[0].jobs[0].ops.iter_mut().for_each(|op| op.priorities.clear());
+    assert_eq!(terse(&record), terse(&plain));
+}
+
+/// All jobs of a group together have all priorities of theirs together.
+#[test]
+fn unified_figures_have_the_priorities_of_both_directions() {
+    let mut record = with_priorities();
+    record.plan.jobs[0].output.unified = Unified::Both;
+    let document = read(&render(&record, &options(&[Format::Json])));
+    let prios = document["jobs"][0]["mixed"]["prios"].as_array().expect("several");
+    let counts: Vec<u64> = prios.iter().map(|of| of["lat_ns"]["N"].as_u64().expect("a count")).collect();
+    assert_eq!(counts, [8_600, 1_400]);
+}
+
+#[test]
+fn our_own_reports_name_each_priority_with_its_share() {
+    let record = with_priorities();
+    let text = trueio_report::terminal(&record, &trueio_report::Style { width: 200, color: false, unicode: true });
+    assert!(text.contains(" read, priority 2/1/3: 1,400 I/Os (20.0 %), p50 "), "{text}");
+    assert!(text.contains(" read, the worker's own priority: 5,600 I/Os (80.0 %)"), "{text}");
+    assert!(trueio_report::html(&record).contains("By priority"));
 }

@@ -5,7 +5,8 @@
 //! ten times a second, so that a run that is killed leaves its logs up to then.
 //!
 //! A line is `time in ms, value, direction (0 read, 1 write, 2 trim), bytes, priority`, with the offset before
-//! the priority if it was asked for. Latencies are nanoseconds, bandwidth KiB a second. Averages stand at the
+//! the priority if it was asked for. The priority is 1 if its class is real time and 0 if not, or (`log_prio`) the
+//! kernel's number; a span of averages has I/Os of all priorities, and 0. Latencies are nanoseconds, bandwidth KiB a second. Averages stand at the
 //! ends of spans of equal length from the beginning on; a span without I/O is a line with 0 in the logs of
 //! bandwidth and IOPS, and no line in those of latencies. What does not fill a span at the end has a line
 //! in the logs of latencies only, with the time of its last I/O.
@@ -14,7 +15,7 @@
 //!
 //! Source: logs of fio 3.33 and 3.42.
 
-use crate::packed::{Packer, Sample};
+use crate::packed::{Packer, Priority, Sample};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 use trueio_engine::{LogChunk, LogDoor, LoggedIo, log_channel};
-use trueio_model::{JobPlan, LogPlan, LogWindow, OpKind, OpMix};
+use trueio_model::{IoPriority, JobPlan, LogPlan, LogWindow, OpKind, OpMix};
 
 /// Columns of a line of histograms before any are joined: fio's buckets.
 const HISTOGRAM_COLUMNS: usize = 1856;
@@ -312,6 +313,10 @@ impl Sums {
     fn one(&self, io: &LoggedIo, direction: usize, out: &mut Opened, base_ms: u64) -> Result<(), LogError> {
         let ms = base_ms + io.end_ns / 1_000_000;
         let offset = self.logs.has_offset.then_some(io.offset);
+        let priority = match self.logs.has_priority {
+            true => Priority::Whole(io.priority.value()),
+            false => Priority::IsRealTime(io.priority.class == IoPriority::REAL_TIME),
+        };
         let bandwidth = u128::from(io.bytes) * 1_000_000_000 / 1024 / u128::from(io.total_ns.max(1));
         let values = [
             (Kind::Bw, Some(bandwidth)),
@@ -324,7 +329,7 @@ impl Sums {
             let Some(value) = value else { continue };
             let value = u64::try_from(value).unwrap_or(u64::MAX);
             let direction = direction as u32;
-            out.sample(kind, &Sample { ms, value, second: None, direction, bytes: io.bytes, offset })?;
+            out.sample(kind, &Sample { ms, value, second: None, direction, bytes: io.bytes, offset, priority })?;
         }
         Ok(())
     }
@@ -336,12 +341,14 @@ impl Sums {
         let end_ns = last_ns.unwrap_or_else(|| self.span.saturating_mul(average_ns));
         let ms = base_ms + end_ns / 1_000_000;
         let offset = self.logs.has_offset.then_some(0);
+        // A span has I/Os of all priorities.
+        let priority = if self.logs.has_priority { Priority::Whole(0) } else { Priority::IsRealTime(false) };
         let whole = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
         for (direction, _) in &self.directions {
             let sum = std::mem::take(&mut self.of_span[*direction]);
             let sample = |value: u128, second: Option<u64>| {
                 let direction = *direction as u32;
-                Sample { ms, value: whole(value), second, direction, bytes: 0, offset }
+                Sample { ms, value: whole(value), second, direction, bytes: 0, offset, priority }
             };
             if last_ns.is_none() {
                 let a_second = |count: u64| u128::from(count) * 1_000_000_000 / u128::from(average_ns);

@@ -127,10 +127,13 @@ fn add_op(ops: &mut Vec<OpRecord>, op: OpRecord) {
     known.byte_count += op.byte_count;
     known.short_count += op.short_count;
     known.error_count += op.error_count;
-    known.latency.submission.merge(&op.latency.submission);
-    known.latency.completion.merge(&op.latency.completion);
-    known.latency.total.merge(&op.latency.total);
-    known.latency.from_intended.merge(&op.latency.from_intended);
+    known.latency.merge(&op.latency);
+    for of in op.priorities {
+        match known.priorities.iter_mut().find(|known| known.priority == of.priority) {
+            Some(known) => known.latency.merge(&of.latency),
+            None => known.priorities.push(of),
+        }
+    }
 }
 
 /// Rows end at multiples of the interval but for the last one of each worker; that one joins the

@@ -32,6 +32,8 @@ const HAS_OFFSET: u32 = 1 << 31;
 const HAS_PRIORITY: u32 = 1 << 30;
 const HAS_SECOND: u32 = 1 << 29;
 const HAS_ISSUE_TIME: u32 = 1 << 28;
+/// Where the class begins in a priority; 1 is real time.
+const REAL_TIME_SHIFT: u32 = 13;
 /// Samples of a stream, in bytes before compression.
 const STREAM_BYTES: usize = 64 << 10;
 
@@ -49,6 +51,16 @@ pub(crate) struct Sample {
     pub(crate) direction: u32,
     pub(crate) bytes: u64,
     pub(crate) offset: Option<u64>,
+    pub(crate) priority: Priority,
+}
+
+/// The column of the priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Priority {
+    /// Whether its class is real time.
+    IsRealTime(bool),
+    /// The kernel's number.
+    Whole(u16),
 }
 
 impl Sample {
@@ -62,7 +74,10 @@ impl Sample {
         if let Some(offset) = self.offset {
             write!(out, ", {offset}")?;
         }
-        writeln!(out, ", 0")
+        match self.priority {
+            Priority::IsRealTime(is) => writeln!(out, ", {}", u8::from(is)),
+            Priority::Whole(value) => writeln!(out, ", 0x{value:04x}"),
+        }
     }
 }
 
@@ -79,8 +94,14 @@ impl Packer {
     }
 
     pub(crate) fn push(&mut self, sample: &Sample) -> io::Result<()> {
-        let flags =
-            if sample.offset.is_some() { HAS_OFFSET } else { 0 } | if sample.second.is_some() { HAS_SECOND } else { 0 };
+        let flag = |is_there: bool, flag: u32| if is_there { flag } else { 0 };
+        let (priority, is_whole) = match sample.priority {
+            Priority::IsRealTime(is) => (u16::from(is) << REAL_TIME_SHIFT, false),
+            Priority::Whole(value) => (value, true),
+        };
+        let flags = flag(sample.offset.is_some(), HAS_OFFSET)
+            | flag(sample.second.is_some(), HAS_SECOND)
+            | flag(is_whole, HAS_PRIORITY);
         let mut word = |bytes: &[u8]| self.samples.extend_from_slice(bytes);
         word(&sample.ms.to_ne_bytes());
         word(&sample.value.to_ne_bytes());
@@ -88,7 +109,7 @@ impl Packer {
             word(&second.to_ne_bytes());
         }
         word(&(sample.direction | flags).to_ne_bytes());
-        word(&[0; 4]);
+        word(&u32::from(priority).to_ne_bytes());
         word(&sample.bytes.to_ne_bytes());
         if let Some(offset) = sample.offset {
             word(&offset.to_ne_bytes());
@@ -171,7 +192,7 @@ impl Layout {
         let priority = (tag >> 32) as u16;
         match self.flags & HAS_PRIORITY != 0 {
             true => write!(out, ", 0x{priority:04x}")?,
-            false => write!(out, ", {priority}")?,
+            false => write!(out, ", {}", u8::from(priority >> REAL_TIME_SHIFT == 1))?,
         }
         if self.flags & HAS_ISSUE_TIME != 0 {
             write!(out, ", {}", word(at))?;
@@ -231,7 +252,15 @@ mod tests {
     use super::*;
 
     fn sample(ms: u64) -> Sample {
-        Sample { ms, value: 55_202 + ms, second: None, direction: (ms % 3) as u32, bytes: 4096, offset: None }
+        Sample {
+            ms,
+            value: 55_202 + ms,
+            second: None,
+            direction: (ms % 3) as u32,
+            bytes: 4096,
+            offset: None,
+            priority: Priority::IsRealTime(ms.is_multiple_of(2)),
+        }
     }
 
     fn round(samples: &[Sample]) -> (String, String) {
@@ -261,6 +290,8 @@ mod tests {
                 with(|sample| sample.second = Some(sample.value + 1)),
                 with(|sample| (sample.second, sample.offset) = (Some(sample.value), Some(0))),
                 with(|sample| (sample.bytes, sample.direction) = (0, 0)),
+                with(|sample| sample.priority = Priority::Whole(0x4001 + sample.ms as u16 % 4)),
+                with(|sample| (sample.offset, sample.priority) = (Some(1), Priority::Whole(0))),
             ] {
                 let (there, expected) = round(&samples);
                 assert_eq!(there, expected);

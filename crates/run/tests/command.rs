@@ -28,6 +28,7 @@ fn record(options: &[(&str, &str)]) -> RunRecord {
         cpus: Vec::new(),
         engines: EngineAvailability::all(),
         entropy: 1,
+        may_be_real_time: Some(true),
         idle_baseline_ns: 50_000_000,
         programs: vec!["dd".into()],
     };

@@ -191,6 +191,7 @@ fn write_blindly(file: &File, path: &str) -> Calls {
         short_count: 0,
         error_count: bad,
         latency,
+        priorities: Vec::new(),
         percentiles: Vec::new(),
     };
     Calls { elapsed: begin.elapsed(), write, failures }

@@ -11,6 +11,7 @@
 //! Source: io_uring_setup(2), io_uring_enter(2), io_uring_register(2).
 
 use super::{Completion, Engine, EngineError, EngineSetup, TargetFile, rwf, sync_descriptor, trim};
+use crate::priority::Chooser;
 use crate::request::Request;
 use io_uring::{IoUring, opcode, squeue, types};
 use std::io;
@@ -100,6 +101,8 @@ struct Asked {
     async_every: u32,
     /// How many were handed over since the last such one.
     since_async: u32,
+    /// Who gives single I/Os priorities, if that is asked for.
+    chooser: Option<Box<Chooser>>,
 }
 
 impl Drop for IoUringEngine {
@@ -372,6 +375,13 @@ impl Engine for IoUringEngine {
         true
     }
 
+    fn share_of(&self, slot: u32) -> u8 {
+        match &self.handover {
+            Handover::Asked(asked) => asked.chooser.as_ref().map_or(0, |chooser| chooser.share_of(slot)),
+            _ => 0,
+        }
+    }
+
     fn sync_file(&mut self, file: u16, data_only: bool) -> i64 {
         sync_descriptor(self.files[usize::from(file)].file.as_raw_fd(), data_only)
     }
@@ -384,7 +394,8 @@ impl Engine for IoUringEngine {
 impl Handover {
     fn of(setup: &EngineSetup<'_>, has_fixed_buffers: bool) -> Self {
         let vectored = setup.uring.vectored && !has_fixed_buffers;
-        if !vectored && setup.uring.async_every == 0 {
+        let chooser = Chooser::new(setup.priorities, setup.depth);
+        if !vectored && setup.uring.async_every == 0 && chooser.is_none() {
             return if has_fixed_buffers { Self::Fixed } else { Self::Plain };
         }
         let none = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
@@ -393,6 +404,7 @@ impl Handover {
             pieces: vectored.then(|| vec![none; setup.depth as usize].into()),
             async_every: setup.uring.async_every,
             since_async: 0,
+            chooser,
         }))
     }
 }
@@ -408,6 +420,7 @@ impl Asked {
         (offset, flags): (u64, i32),
         mut entry_flags: squeue::Flags,
     ) -> squeue::Entry {
+        use opcode::{Read, ReadFixed, Readv, Write, WriteFixed, Writev};
         if self.async_every > 0 {
             self.since_async += 1;
             if self.since_async == self.async_every {
@@ -416,6 +429,9 @@ impl Asked {
             }
         }
         let (buffer, length) = (piece.iov_base.cast::<u8>(), piece.iov_len as u32);
+        let op = if READ { OpKind::Read } else { OpKind::Write };
+        // 0 leaves an I/O the priority of the thread.
+        let priority = self.chooser.as_mut().map_or(0, |chooser| chooser.choose(slot, op, length));
         let entry = match (READ, &mut self.pieces, self.has_fixed_buffers) {
             (_, Some(pieces), _) => {
                 let kept = &mut pieces[slot as usize];
@@ -423,16 +439,22 @@ impl Asked {
                 // A polling kernel thread looks at it later; the slot has no other I/O before its completion.
                 let kept = std::ptr::from_ref(kept);
                 match READ {
-                    true => opcode::Readv::new(fd, kept, 1).offset(offset).rw_flags(flags).build(),
-                    false => opcode::Writev::new(fd, kept, 1).offset(offset).rw_flags(flags).build(),
+                    true => Readv::new(fd, kept, 1).offset(offset).rw_flags(flags).ioprio(priority).build(),
+                    false => Writev::new(fd, kept, 1).offset(offset).rw_flags(flags).ioprio(priority).build(),
                 }
             }
-            (true, None, true) => opcode::ReadFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build(),
-            (true, None, false) => opcode::Read::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
-            (false, None, true) => {
-                opcode::WriteFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).build()
+            (true, None, true) => {
+                ReadFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).ioprio(priority).build()
             }
-            (false, None, false) => opcode::Write::new(fd, buffer, length).offset(offset).rw_flags(flags).build(),
+            (true, None, false) => {
+                Read::new(fd, buffer, length).offset(offset).rw_flags(flags).ioprio(priority).build()
+            }
+            (false, None, true) => {
+                WriteFixed::new(fd, buffer, length, 0).offset(offset).rw_flags(flags).ioprio(priority).build()
+            }
+            (false, None, false) => {
+                Write::new(fd, buffer, length).offset(offset).rw_flags(flags).ioprio(priority).build()
+            }
         };
         entry.flags(entry_flags)
     }
@@ -534,6 +556,7 @@ mod tests {
                 flags: WriteFlags::default(),
                 uring: UringOptions { vectored, async_every, ..UringOptions::default() },
                 writes: true,
+                priorities: (&[], 0),
                 advice: Advice::None,
             };
             let Handover::Asked(mut asked) = Handover::of(&setup, false) else { panic!("nothing was asked") };
@@ -585,6 +608,7 @@ mod tests {
                     ..Default::default()
                 },
                 writes: false,
+                priorities: (&[], 0),
                 advice: Advice::None,
             };
             let engine = IoUringEngine::new(&setup).unwrap();
@@ -608,6 +632,7 @@ mod tests {
                 ..Default::default()
             },
             writes: false,
+            priorities: (&[], 0),
             advice: Advice::None,
         };
         let error = IoUringEngine::new(&setup).unwrap_err();

@@ -7,14 +7,17 @@
 //! Source: io_submit(2), Linux `include/uapi/linux/aio_abi.h`.
 
 use super::{Completion, Engine, EngineError, EngineSetup, TargetFile, rwf, sync_descriptor, trim};
+use crate::priority::Chooser;
 use crate::request::Request;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsRawFd;
-use trueio_model::{EngineKind, OpKind, WriteFlags};
+use trueio_model::{EngineKind, OpKind};
 
 const IOCB_CMD_PREAD: u16 = 0;
 const IOCB_CMD_PWRITE: u16 = 1;
+/// `priority` counts.
+const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 
 /// `struct iocb`, little-endian layout (as on every architecture this is built for).
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,7 +27,7 @@ struct Iocb {
     key: u32,
     rw_flags: i32,
     opcode: u16,
-    priority: i16,
+    priority: u16,
     fd: u32,
     buffer: u64,
     bytes: u64,
@@ -49,7 +52,10 @@ struct IoEvent {
 pub struct LibaioEngine {
     context: u64,
     files: Vec<TargetFile>,
-    flags: WriteFlags,
+    read_flags: i32,
+    write_flags: i32,
+    /// Who gives single I/Os priorities, if that is asked for.
+    chooser: Option<Box<Chooser>>,
     /// One a slot; the kernel copies it at `io_submit`, but its address must not move between.
     iocbs: Box<[Iocb]>,
     /// Addresses of the noted ones.
@@ -110,7 +116,9 @@ impl LibaioEngine {
         Ok(Self {
             context,
             files: setup.files.to_vec(),
-            flags: setup.flags,
+            read_flags: rwf(setup.flags, OpKind::Read),
+            write_flags: rwf(setup.flags, OpKind::Write),
+            chooser: Chooser::new(setup.priorities, setup.depth),
             iocbs: vec![Iocb::default(); depth].into(),
             noted: Vec::with_capacity(depth),
             trims: Vec::with_capacity(depth),
@@ -128,9 +136,9 @@ impl Engine for LibaioEngine {
     #[inline(always)]
     fn queue(&mut self, slot: u32, request: &Request, buffer: *mut u8) {
         let target = &self.files[usize::from(request.file)];
-        let opcode = match request.op {
-            OpKind::Read => IOCB_CMD_PREAD,
-            OpKind::Write => IOCB_CMD_PWRITE,
+        let (opcode, rw_flags) = match request.op {
+            OpKind::Read => (IOCB_CMD_PREAD, self.read_flags),
+            OpKind::Write => (IOCB_CMD_PWRITE, self.write_flags),
             OpKind::Trim => {
                 self.trims.push((slot, *request));
                 return;
@@ -140,7 +148,7 @@ impl Engine for LibaioEngine {
         let iocb = &mut self.iocbs[slot as usize];
         *iocb = Iocb {
             data: u64::from(slot),
-            rw_flags: rwf(self.flags, request.op),
+            rw_flags,
             opcode,
             fd: target.file.as_raw_fd() as u32,
             buffer: buffer as u64,
@@ -148,6 +156,10 @@ impl Engine for LibaioEngine {
             offset: request.offset as i64,
             ..Iocb::default()
         };
+        if let Some(chooser) = &mut self.chooser {
+            iocb.priority = chooser.choose(slot, request.op, request.length);
+            iocb.flags = if iocb.priority > 0 { IOCB_FLAG_IOPRIO } else { 0 };
+        }
         self.noted.push(iocb);
     }
 
@@ -216,6 +228,10 @@ impl Engine for LibaioEngine {
     #[inline(always)]
     fn has_ready(&mut self) -> bool {
         !self.own.is_empty()
+    }
+
+    fn share_of(&self, slot: u32) -> u8 {
+        self.chooser.as_ref().map_or(0, |chooser| chooser.share_of(slot))
     }
 
     fn sync_file(&mut self, file: u16, data_only: bool) -> i64 {

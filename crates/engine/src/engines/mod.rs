@@ -50,7 +50,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
-use trueio_model::{Advice, EngineKind, OpKind, UringOptions, WriteFlags};
+use trueio_model::{Advice, EngineKind, OpKind, PriorityShare, UringOptions, WriteFlags};
 
 /// An open file under test.
 #[derive(Debug, Clone)]
@@ -80,6 +80,9 @@ pub struct EngineSetup<'a> {
     pub uring: UringOptions,
     /// True if the job writes: `mmap` needs a writable mapping.
     pub writes: bool,
+    /// Shares of the I/Os with priorities of their own, and the seed by which they are drawn. Only `libaio` and
+    /// `io_uring` can give an I/O one.
+    pub priorities: (&'a [PriorityShare], u64),
     /// What the kernel is told of files that the engine opens once more, or maps.
     pub advice: Advice,
 }
@@ -162,6 +165,11 @@ pub trait Engine: Sized {
     /// Makes a file's data (and metadata, unless `data_only`) durable; 0 or the negative error
     /// number. Called with nothing in flight.
     fn sync_file(&mut self, file: u16, data_only: bool) -> i64;
+
+    /// The number of the priority share that the slot's I/O belongs to, from 1; 0: none.
+    fn share_of(&self, _slot: u32) -> u8 {
+        0
+    }
 
     /// Files that it opened once more and does its I/O on; none if it uses those of its setup.
     fn opened_again(&self) -> &[TargetFile] {

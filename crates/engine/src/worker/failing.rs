@@ -27,7 +27,11 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             if self.is_paced {
                 self.record_paced(&slot, now);
             }
-            self.log_one(&slot, completion.result as u64, now);
+            self.log_one(completion.slot, completion.result as u64, now);
+            if !E::BLOCKS {
+                // As above: a short transfer's completion latency is all of it.
+                self.record_priority(completion.slot, slot.issued, now);
+            }
         } else {
             recorder.error_count += 1;
         }

@@ -10,11 +10,12 @@ use crate::engines::{
     Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine, PosixaioEngine, Psync,
     Pvsync, Pvsync2, SimulatedEngine, Splice, Sync, Vsync,
 };
+use crate::pattern::worker_seed;
 use crate::recorder::WorkerReport;
 use crate::{burn, command, exec};
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
-use trueio_model::{BlockSizes, EngineKind, JobPlan, OpKind, OpMix};
+use trueio_model::{BlockSizes, EngineKind, IoPriority, JobPlan, OpKind, OpMix};
 
 /// Runs one worker to its end, on the engine and clock that the plan names. Blocks until the
 /// phase's start is opened.
@@ -83,6 +84,7 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         flags: plan.write_flags,
         uring: plan.uring,
         writes: plan.modifies_files(),
+        priorities: (&plan.priorities, worker_seed(plan, context.worker)),
         advice: plan.handling.advice,
     };
     let error = |e: EngineError| chain(&e);
@@ -157,15 +159,10 @@ fn apply_scheduling(plan: &JobPlan, worker: u32) -> Result<(), String> {
             )
         })?;
     }
+    try_priorities(plan)?;
     if let Some((class, level)) = plan.scheduling.io_priority {
-        // ioprio_set(2): the class in the bits from 13 on.
-        const IOPRIO_WHO_PROCESS: libc::c_long = 1;
-        let priority = (libc::c_long::from(class) << 13) | libc::c_long::from(level);
-        // SAFETY: a plain call with integer arguments; 0 names the calling thread.
-        if unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0 as libc::c_long, priority) } != 0 {
-            let error = io::Error::last_os_error();
-            return Err(format!("setting the I/O priority {class}.{level}: {error}"));
-        }
+        let priority = IoPriority { class, level, hint: 0 };
+        set_priority(priority.value()).map_err(|error| format!("setting the I/O priority {class}.{level}: {error}"))?;
     }
     if let Some(nice) = plan.nice {
         // SAFETY: a plain call; 0 names the calling thread.
@@ -179,4 +176,35 @@ fn apply_scheduling(plan: &JobPlan, worker: u32) -> Result<(), String> {
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
     }
     Ok(())
+}
+
+/// ioprio_set(2) and ioprio_get(2): the thread's own.
+const IOPRIO_WHO_PROCESS: libc::c_long = 1;
+
+fn set_priority(value: u16) -> io::Result<()> {
+    let value = libc::c_long::from(value);
+    // SAFETY: a plain call with integer arguments; 0 names the calling thread.
+    let result = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0 as libc::c_long, value) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The kernel's word on the priorities of single I/Os, before any I/O has one: it judges them as it judges those of
+/// threads (Linux `block/ioprio.c`, `ioprio_check_cap`).
+fn try_priorities(plan: &JobPlan) -> Result<(), String> {
+    if plan.priorities.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: a plain call with integer arguments; 0 names the calling thread.
+    let before = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0 as libc::c_long) };
+    for share in &plan.priorities {
+        set_priority(share.priority.value()).map_err(|error| {
+            let needs = match (error.raw_os_error(), share.priority.class) {
+                (Some(libc::EPERM), IoPriority::REAL_TIME) => "; real time needs CAP_SYS_NICE or CAP_SYS_ADMIN",
+                (Some(libc::EINVAL), _) if share.priority.hint > 0 => "; hints need Linux 6.5",
+                _ => "",
+            };
+            format!("the kernel refuses the I/O priority {} (`cmdprio_bssplit`): {error}{needs}", share.priority)
+        })?;
+    }
+    set_priority(u16::try_from(before).unwrap_or(0)).map_err(|error| format!("setting the I/O priority back: {error}"))
 }

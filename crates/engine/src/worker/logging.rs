@@ -1,15 +1,19 @@
 //! What each I/O leaves in the logs of a job, if it has any.
 
-use super::{Slot, Worker};
+use super::Worker;
 use crate::clock::Clock;
 use crate::engines::Engine;
 use crate::log::{IssuedIo, LoggedIo};
+use crate::priority::{PriorityRecorder, of_thread};
 use crate::request::Request;
 
 impl<E: Engine, C: Clock> Worker<'_, E, C> {
     /// Logs an I/O that moved `bytes`.
-    pub(super) fn log_one(&mut self, slot: &Slot, bytes: u64, now: u64) {
+    pub(super) fn log_one(&mut self, index: u32, bytes: u64, now: u64) {
         let Some(log) = &mut self.log else { return };
+        let slot = &self.slots[index as usize];
+        let of_share = |of: &PriorityRecorder| of.priority(slot.request.op, self.engine.share_of(index));
+        let priority = self.recorder.priorities.as_deref().and_then(of_share);
         // What ends in the ramp is in no figure.
         if self.is_ramping {
             return;
@@ -29,7 +33,19 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             total_ns,
             bytes,
             offset: slot.request.offset,
+            priority: priority.unwrap_or_else(|| of_thread(self.context.plan)),
         });
+    }
+
+    /// Counts an I/O with those of its priority; its completion latency counts from `handed`.
+    #[cold]
+    pub(super) fn record_priority(&mut self, index: u32, handed: u64, now: u64) {
+        let Some(priorities) = &mut self.recorder.priorities else { return };
+        let slot = &self.slots[index as usize];
+        let since = |from: u64| self.clock.to_ns(now.saturating_sub(from));
+        let from_due_ns = self.is_paced.then(|| since(slot.due));
+        let share = self.engine.share_of(index);
+        priorities.record(slot.request.op, share, since(slot.issued), since(handed), from_due_ns);
     }
 
     /// Writes down what is issued, if that is asked for.

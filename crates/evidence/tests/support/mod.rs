@@ -65,7 +65,16 @@ pub fn op(op: OpKind, io_count: u64, byte_count: u64, latency_ns: u64) -> OpReco
     total.record_many(latency_ns, io_count);
     let empty = Histogram::new;
     let latency = LatencySet { submission: empty(), completion: total.clone(), total, from_intended: empty() };
-    OpRecord { op, io_count, byte_count, short_count: 0, error_count: 0, latency, percentiles: Vec::new() }
+    OpRecord {
+        op,
+        io_count,
+        byte_count,
+        short_count: 0,
+        error_count: 0,
+        latency,
+        priorities: Vec::new(),
+        percentiles: Vec::new(),
+    }
 }
 
 pub fn record(ops: Vec<OpRecord>) -> JobRecord {

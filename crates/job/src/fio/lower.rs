@@ -129,6 +129,7 @@ fn job(section: &Section, run: &mut Run, problems: &mut Problems) -> bool {
     limits(&mut said, run, problems);
     cache(&mut said, problems);
     rates(&mut said, problems);
+    priorities(&mut said, run, problems);
     exec(&said, run, problems);
     exec_engine(&mut said, run, problems);
     if said.is_on("create_on_open") {
@@ -655,6 +656,20 @@ fn rates(said: &mut Said, problems: &mut Problems) {
                 least.text = format!("{0},{0}", least.text);
             }
         }
+    }
+}
+
+/// Priorities of single I/Os: five options of fio's are one of ours.
+fn priorities(said: &mut Said, run: &mut Run, problems: &mut Problems) {
+    let names = ["cmdprio_bssplit", "cmdprio_percentage", "cmdprio_class", "cmdprio", "cmdprio_hint"];
+    let Some(word) = names.into_iter().find_map(|name| said.word(name)) else { return };
+    let (name, origin) = (word.asked.name().to_owned(), word.origin());
+    let Some(text) = super::priority::shares(said, problems) else { return };
+    if !text.is_empty() {
+        said.spec.set("cmdprio_bssplit", text, origin);
+    } else if !names[..2].contains(&name.as_str()) {
+        let note = format!("`{name}` has no effect without `cmdprio_percentage` or `cmdprio_bssplit`, as in fio");
+        run.note(&said.section.name, note);
     }
 }
 

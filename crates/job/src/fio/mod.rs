@@ -27,6 +27,7 @@ mod job_file;
 mod lower;
 pub mod options;
 mod page;
+mod priority;
 mod problem;
 mod remote;
 mod targets;

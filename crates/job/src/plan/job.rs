@@ -12,6 +12,7 @@ use super::limits::{plan_limits, plan_steady_state, plan_times};
 use super::names::plan_names;
 use super::output::plan_output;
 use super::pace::{plan_guard, plan_pace, plan_think};
+use super::priority::{plan_own_priority, plan_shares};
 use super::replay::{Replayed, plan_iolog, plan_replay};
 use super::source::plan_body;
 use super::steps::plan_steps;
@@ -152,6 +153,7 @@ pub(super) fn plan_job(
     if uring.iopoll || write_flags.hipri {
         check_polling(values, &files)?;
     }
+    let priorities = plan_shares(planner, values, (engine, direct), ops, &used)?;
     let source = body.map(|body| {
         let facts = files.iter().filter_map(|file| file.facts.as_ref());
         let unit_bytes = facts.filter_map(|facts| Some(alignment_of(facts, OpKind::Write)?.0)).max();
@@ -254,6 +256,7 @@ pub(super) fn plan_job(
         cpus,
         nice,
         scheduling: plan_scheduling(planner, values)?,
+        priorities,
         handling: plan_handling(planner, values, engine, ops)?,
         invalidate: values.bool("invalidate"),
         pre_read: values.bool("pre_read"),
@@ -273,26 +276,9 @@ fn plan_scheduling(planner: &mut Planner, values: &Values) -> Result<Scheduling,
     if values.cpus("cpus_allowed").is_none() {
         note_unused(planner, values, &["cpus_allowed_policy"], "no processors are named");
     }
-    let small =
-        |name: &str| values.number(name).map(|number| u8::try_from(number).expect("the row's bounds keep it small"));
-    let io_priority = match (small("prioclass"), small("prio")) {
-        (None | Some(0), None | Some(0)) => None,
-        (Some(0), Some(_)) => {
-            return Err(values.refuse(
-                "prio",
-                Rule::Contradiction {
-                    one: values.quote("prioclass"),
-                    other: values.quote("prio"),
-                    reason: "no class has no levels",
-                    hint: "say `prioclass` 1, 2 or 3",
-                },
-            ));
-        }
-        (class, level) => Some((class.unwrap_or(2), level.unwrap_or(0))),
-    };
     Ok(Scheduling {
         shares_cpus: values.choice("cpus_allowed_policy") == Some("shared"),
-        io_priority,
+        io_priority: plan_own_priority(planner, values)?,
         ends_others: values.bool("exitall"),
         ends_others_on_error: values.bool("exitall_on_error"),
     })

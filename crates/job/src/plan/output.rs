@@ -6,11 +6,12 @@ use super::values::Values;
 use trueio_model::{Grouping, LogPlan, LogWindow, OutputPlan, Unified};
 
 /// What says how logs look.
-const LOOKS: [&str; 8] = [
+const LOOKS: [&str; 9] = [
     "log_avg_msec",
     "log_hist_msec",
     "log_hist_coarseness",
     "log_offset",
+    "log_prio",
     "log_window_value",
     "log_alternate_epoch",
     "per_job_logs",
@@ -59,6 +60,7 @@ fn plan_logs(planner: &mut Planner, values: &Values) -> LogPlan {
         hist_ns: values.number("log_hist_msec").unwrap_or(0) * 1_000_000,
         hist_coarseness: values.number("log_hist_coarseness").map_or(0, |n| n as u8),
         has_offset: values.bool("log_offset"),
+        has_priority: values.bool("log_prio"),
         window: match values.choice("log_window_value") {
             Some("max") => LogWindow::Max,
             Some("both") => LogWindow::Both,

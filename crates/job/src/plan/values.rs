@@ -4,8 +4,8 @@ use crate::refusal::{Refusal, Rule};
 use crate::table::{DefaultValue, OptionRow, TABLE, row, suggestion};
 use crate::value::{Extent, Value};
 use trueio_model::{
-    BlockPattern, BlockSizes, Criterion, Distribution, JobSpec, OpKind, OpMix, Origin, PlanValue, SimulatedDevice,
-    SourceAddress,
+    BlockPattern, BlockSizes, Criterion, Distribution, JobSpec, OpKind, OpMix, Origin, PlanValue, PriorityShare,
+    SimulatedDevice, SourceAddress,
 };
 
 /// The options of one job, in the table's order.
@@ -285,6 +285,15 @@ impl Values {
         match &self.item(name).value {
             Some(Value::Criterion(criterion)) => *criterion,
             other => unreachable!("`{name}` is no criterion with a default: {other:?}"),
+        }
+    }
+
+    /// Shares of the I/Os with priorities of their own.
+    pub(super) fn priorities(&self, name: &str) -> Option<&[PriorityShare]> {
+        match &self.item(name).value {
+            Some(Value::Priorities(shares)) => Some(shares),
+            None => None,
+            other => unreachable!("`{name}` is no list of shares: {other:?}"),
         }
     }
 

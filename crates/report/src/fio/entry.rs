@@ -5,8 +5,8 @@ use super::FioOutput;
 use super::buckets::middles;
 use std::collections::BTreeMap;
 use trueio_model::{
-    CriterionRecord, DeviceCounters, Grouping, Histogram, JobPlan, JobRecord, JobSpec, OpKind, OpRecord, Outcome,
-    PhaseRecord, QueueCounts, RunRecord, SeriesRow, ThreadUsage, Unified,
+    CriterionRecord, DeviceCounters, Grouping, Histogram, IoPriority, JobPlan, JobRecord, JobSpec, OpKind, OpRecord,
+    Outcome, PhaseRecord, QueueCounts, RunRecord, SeriesRow, ThreadUsage, Unified,
 };
 
 /// fio's error number of a verification that failed.
@@ -93,6 +93,8 @@ pub(super) struct Figures {
     pub(super) slat: Histogram,
     pub(super) clat: Histogram,
     pub(super) lat: Histogram,
+    /// Completion and total latencies by priority, where I/Os had several: the threads' own first.
+    pub(super) priorities: Vec<(IoPriority, Histogram, Histogram)>,
     /// KiB a second over time.
     pub(super) bw: Samples,
     /// I/Os a second over time.
@@ -129,6 +131,27 @@ impl Figures {
         self.slat.merge(&other.slat);
         self.clat.merge(&other.clat);
         self.lat.merge(&other.lat);
+        for (priority, clat, lat) in &other.priorities {
+            self.add_priority(*priority, clat, lat);
+        }
+    }
+
+    fn add_priority(&mut self, priority: IoPriority, clat: &Histogram, lat: &Histogram) {
+        match self.priorities.iter_mut().find(|(known, ..)| *known == priority) {
+            Some((_, of_clat, of_lat)) => {
+                of_clat.merge(clat);
+                of_lat.merge(lat);
+            }
+            None => self.priorities.push((priority, clat.clone(), lat.clone())),
+        }
+    }
+
+    /// The latencies of each priority of which there were I/Os, if there are two or more: with `lat_percentiles` the
+    /// total ones, else the completion latencies.
+    pub(super) fn by_priority(&self, is_total: bool) -> Vec<(IoPriority, &Histogram)> {
+        let each = self.priorities.iter().map(|(priority, clat, lat)| (*priority, if is_total { lat } else { clat }));
+        let found: Vec<_> = each.filter(|(_, histogram)| !histogram.is_empty()).collect();
+        if found.len() < 2 { Vec::new() } else { found }
     }
 }
 
@@ -490,6 +513,13 @@ fn add_op(figures: &mut Figures, op: &OpRecord, elapsed_ns: u64, is_paced: bool,
     }
     if !output.hides_clat {
         figures.clat.merge(&op.latency.completion);
+    }
+    for of in &op.priorities {
+        let intended = &of.latency.from_intended;
+        let total = if is_paced && !intended.is_empty() { intended } else { &of.latency.total };
+        let none = Histogram::new();
+        let clat = if output.hides_clat { &none } else { &of.latency.completion };
+        figures.add_priority(of.priority, clat, if output.hides_lat { &none } else { total });
     }
     // A sync call has one latency, and it is always told.
     if !output.hides_lat || op.op == OpKind::Sync {

@@ -236,6 +236,17 @@ fn direction(entry: &Entry<'_>, figures: &Figures, wanted: Wanted<'_>) -> Object
     object.object("slat_ns", latency(&figures.slat, slat, wanted));
     object.object("clat_ns", latency(&figures.clat, clat, wanted));
     object.object("lat_ns", latency(&figures.lat, lat, wanted));
+    let is_total = entry.plan.output.lat_percentiles;
+    let of_priorities = figures.by_priority(is_total);
+    if !of_priorities.is_empty() {
+        let each = of_priorities.into_iter().map(|(priority, histogram)| {
+            let mut of = Object::new();
+            of.int("prioclass", priority.class).int("prio", priority.level).int("priohint", priority.hint);
+            of.object(if is_total { "lat_ns" } else { "clat_ns" }, latency(histogram, clat || lat, wanted));
+            Tree::Object(of)
+        });
+        object.list("prios", each.collect());
+    }
     let (bw, iops) = (&figures.bw, &figures.iops);
     object.int("bw_min", bw.min as u64).int("bw_max", bw.max as u64).float("bw_agg", figures.share_percent());
     object.float("bw_mean", bw.mean).float("bw_dev", bw.dev).int("bw_samples", bw.count);

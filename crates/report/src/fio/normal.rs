@@ -10,7 +10,7 @@ use super::json::{ctime, outcome};
 use super::steady::{self, mean};
 use crate::text::clean;
 use std::fmt::Write as _;
-use trueio_model::{CheckOutcome, Histogram, OpKind, Outcome, Unified};
+use trueio_model::{CheckOutcome, Histogram, IoPriority, OpKind, Outcome, Unified};
 
 const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
@@ -188,12 +188,26 @@ fn direction(text: &mut String, entry: &Entry<'_>, scale: Scale, name: &str, fig
             latency(text, name, histogram);
         }
     }
+    let is_total = entry.plan.output.lat_percentiles;
+    let of_priorities = figures.by_priority(is_total);
+    let word = if is_total { "lat" } else { "clat" };
+    let name_of = |priority: IoPriority| format!("prio {}/{}/{}", priority.class, priority.level, priority.hint);
+    for (priority, histogram) in &of_priorities {
+        latency(text, &format!("{word} {}", name_of(*priority)), histogram);
+    }
     let percents = &entry.plan.output.percentiles;
     let histograms = [("slat", &figures.slat), ("clat", &figures.clat), ("lat", &figures.lat)];
     for ((name, histogram), is_wanted) in histograms.into_iter().zip(entry.percentiles()) {
         if is_wanted && !histogram.is_empty() {
             percentile_table(text, name, histogram, percents);
         }
+    }
+    let [_, clat, lat] = entry.percentiles();
+    let all = of_priorities.iter().map(|(_, histogram)| histogram.count()).fold(0, u64::saturating_add);
+    for (priority, histogram) in of_priorities.iter().filter(|_| clat || lat) {
+        let percent = histogram.count() as f64 * 100.0 / all as f64;
+        let name = format!("{} {} ({percent:.2}% of IOs)", word, name_of(*priority));
+        percentile_table(text, &name, histogram, percents);
     }
     if figures.bw.count > 0 {
         let bw = &figures.bw;

@@ -1,0 +1,85 @@
+//! Priorities of the workers and of single I/Os.
+
+use super::Planner;
+use super::job::{Ops, note_unused};
+use super::values::Values;
+use crate::refusal::{Refusal, Rule};
+use crate::value::write_bytes;
+use trueio_model::{BlockSizes, DirectPolicy, EngineKind, IoPriority, OpKind, PriorityShare};
+
+const SHARES: &str = "cmdprio_bssplit";
+
+/// The workers' own: class and level.
+pub(super) fn plan_own_priority(planner: &Planner, values: &Values) -> Result<Option<(u8, u8)>, Refusal> {
+    let small =
+        |name: &str| values.number(name).map(|number| u8::try_from(number).expect("the row's bounds keep it small"));
+    let own = match (small("prioclass"), small("prio")) {
+        (None | Some(0), None | Some(0)) => None,
+        (Some(0), Some(_)) => {
+            let rule = Rule::Contradiction {
+                one: values.quote("prioclass"),
+                other: values.quote("prio"),
+                reason: "no class has no levels",
+                hint: "say `prioclass` 1, 2 or 3",
+            };
+            return Err(values.refuse("prio", rule));
+        }
+        (class, level) => Some((class.unwrap_or(2), level.unwrap_or(0))),
+    };
+    if let Some((class, _)) = own {
+        check_class(planner, values, "prioclass", class)?;
+    }
+    Ok(own)
+}
+
+/// The kernel lets only the privileged say real time (Linux `block/ioprio.c`).
+fn check_class(planner: &Planner, values: &Values, option: &'static str, class: u8) -> Result<(), Refusal> {
+    match planner.machine.may_be_real_time {
+        Some(false) if class == IoPriority::REAL_TIME => {
+            Err(values.refuse(option, Rule::PriorityNotPermitted { option }))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Shares of the I/Os with priorities of their own.
+pub(super) fn plan_shares(
+    planner: &mut Planner,
+    values: &Values,
+    (engine, direct): (EngineKind, DirectPolicy),
+    ops: Ops,
+    used: &[(OpKind, &BlockSizes)],
+) -> Result<Vec<PriorityShare>, Refusal> {
+    let Some(said) = values.priorities(SHARES) else { return Ok(Vec::new()) };
+    if !matches!(engine, EngineKind::IoUring | EngineKind::Libaio) {
+        let lack = "gives single I/Os no priority".into();
+        let hint = "use `ioengine = \"io_uring\"` or \"libaio\"; `prio` and `prioclass` are of all I/Os";
+        return Err(values.refuse(SHARES, Rule::EngineLacks { engine, lack, hint }));
+    }
+    let shares: Vec<PriorityShare> = said.iter().filter(|share| ops.has(share.op)).copied().collect();
+    if shares.is_empty() {
+        note_unused(planner, values, &[SHARES], "the job does no I/O of the kind that it names");
+        return Ok(shares);
+    }
+    for share in &shares {
+        check_class(planner, values, SHARES, share.priority.class)?;
+        let Some(bytes) = share.length_bytes.map(u64::from) else { continue };
+        let is_of = |sizes: &BlockSizes| match sizes {
+            BlockSizes::Weighted(sizes) => sizes.iter().any(|(size, weight)| *size == bytes && *weight > 0),
+            sizes => (sizes.min_bytes()..=sizes.max_bytes()).contains(&bytes),
+        };
+        if !used.iter().any(|(op, sizes)| *op == share.op && is_of(sizes)) {
+            let (size, op) = (write_bytes(bytes), share.op);
+            planner.note(&values.job, &format!("`{SHARES}` names {op}s of {size}, and the job does none"));
+        }
+    }
+    if direct == DirectPolicy::Off && shares.iter().any(|share| share.op == OpKind::Write) {
+        planner.note(
+            &values.job,
+            &format!(
+                "`{SHARES}` of writes through the page cache: the kernel writes them to the disk later, without it"
+            ),
+        );
+    }
+    Ok(shares)
+}
