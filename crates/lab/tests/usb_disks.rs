@@ -1,9 +1,12 @@
 //! Simulated USB disks, as Linux sees them: which driver takes which, and that data survive both
 //! transports. What `trueio usb` makes of them is tested elsewhere; this is about the disks.
 
+mod common;
+
 use std::time::Duration;
 use trueio_lab::sim::{Offers, Speed};
 use trueio_lab::{Disk, Machine, Spec, fresh, on};
+use trueio_model::{CheckOutcome, UsbTransport};
 
 fn machine() -> Spec {
     Spec::new()
@@ -90,6 +93,49 @@ fn usb_list_shows_every_disk_with_its_transport_link_depth_and_offers() {
         }
         assert!(tree.contains("Bus 02") && tree.contains("Mass Storage, uas, 5000M"), "{tree}");
         assert!(tree.contains("Mass Storage, usb-storage, 5000M"), "{tree}");
+    });
+}
+
+/// Goal: `trueio device`, the record of a run and its evidence use the same facts: the transport stands in table, JSON and
+/// record, and BOT that hides what the disk is, and a link that slows it, are doubted. A disk on UAS at full speed is not.
+/// Method: a short run on each; Linux 6.1 does not say what a disk at USB 2 could do, so what it says of itself is told.
+#[test]
+fn the_device_command_the_record_and_the_evidence_of_a_run_tell_the_transport() {
+    on(&machine(), |machine| {
+        for (name, transport, outcome, words) in [
+            ("both", UsbTransport::Uas, CheckOutcome::Passed, "the transport hides nothing"),
+            (
+                "only-bot",
+                UsbTransport::Bot,
+                CheckOutcome::Suspect,
+                "every disk is called rotational with sectors of 512 bytes",
+            ),
+            ("both-slow", UsbTransport::Uas, CheckOutcome::Suspect, "says USB 2.10 of itself on a link of 480 Mbit/s"),
+        ] {
+            let device = machine.device(name);
+            let place = interface(machine, &device);
+            let table = machine.trueio(&format!("device {device}")).assert_code(0).out;
+            assert!(table.contains(&format!("{transport} at {place}")), "{name}: {table}");
+            let facts = machine.trueio(&format!("device {device} --json")).assert_code(0).json();
+            let of_device = &facts["disks"][0]["usb"];
+            assert_eq!(of_device["transport"], transport.name().to_lowercase(), "{name}: {of_device}");
+
+            let job =
+                format!("run --rw randread --bs 4k --number_ios 64 --direct require --filename {device} --no-history");
+            let ran = machine.trueio(&format!("{job} --json -")).assert_code(0);
+            let record = common::record_of(&ran);
+            let usb = record.targets[0].disks[0].usb.as_ref().expect("a USB disk");
+            assert_eq!((usb.transport, usb.interface.as_str()), (transport, place.as_str()), "{name}");
+            assert_eq!(serde_json::to_value(usb).expect("facts")["offers"], of_device["offers"], "{name}");
+            let found = common::check(&record, "usb_link");
+            assert_eq!(found.outcome, outcome, "{name}: {found:?}");
+            assert!(found.sentence.contains(words), "{name}: {found:?}");
+            if outcome == CheckOutcome::Suspect {
+                let ran = machine.trueio(&job).assert_code(0);
+                let text = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+                assert!(text.contains(words), "{name}: {ran:?}");
+            }
+        }
     });
 }
 

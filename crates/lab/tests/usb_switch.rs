@@ -51,16 +51,55 @@ fn a_disk_goes_to_bot_and_back_with_its_cache_flushed_and_its_twin_untouched() {
     }
 }
 
-#[test]
-fn what_is_mounted_swap_or_open_is_refused_by_name_and_goes_on_working() {
-    let spec = Spec::new()
+/// A machine whose disk can be used in every way.
+fn users() -> Spec {
+    Spec::new()
         .module("ext4")
         .module("dm-mod")
         .module("loop")
         .tool(Tool::MKFS_EXT4)
         .tool(Tool::LVM)
-        .disk(Disk::usb("stick"));
-    on(&spec, |machine| {
+        .disk(Disk::usb("stick"))
+}
+
+/// Goal: a disk that its owner mounted after the program was killed is left alone by the next run, which says so, and goes
+/// on working; unmounted, it is put back where it was, with its files.
+/// Method: usb-storage looks for the disk some seconds after it was bound, and in between the program is killed.
+#[test]
+fn what_is_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
+    on(&users(), |machine| {
+        let device = machine.device("stick");
+        machine.ok("mkdir -p /mnt; echo 8 > /sys/module/usb_storage/parameters/delay_use");
+        machine.ok(&format!(
+            "(exec trueio usb switch {device} bot > /tmp/out 2>&1) & p=$!; d=/sys/bus/usb/drivers/usb-storage/2-1:1.0; \
+             until [ -e $d ]; do sleep 0.05; done; kill -9 $p; cat /tmp/out; \
+             until ls $d/host*/target*/*/block/* >/dev/null 2>&1; do sleep 0.1; done; \
+             echo 1 > /sys/module/usb_storage/parameters/delay_use"
+        ));
+        let device = machine.device("stick");
+        machine.ok(&format!("mkfs.ext4 -q -F {device} && mount {device} /mnt && echo here > /mnt/file && sync"));
+        let ran = machine.trueio("usb switch --restore").assert_code(1);
+        for words in ["reads differently", "is mounted at /mnt", "It was left alone, on BOT"] {
+            assert!(ran.err.contains(words), "`{words}`: {ran:?}");
+        }
+        assert_eq!((driver(machine, "stick"), quirks(machine)), ("usb-storage".to_owned(), String::new()));
+        let read = "echo 3 > /proc/sys/vm/drop_caches; cat /mnt/file";
+        assert_eq!(machine.ok(&format!("echo more >> /mnt/file && sync; {read}")), "here\nmore");
+        assert!(machine.trueio("usb list").assert_code(0).out.contains("was interrupted at"));
+
+        machine.ok("umount /mnt");
+        let ran = machine.trueio("usb switch --restore").assert_code(0);
+        assert!(ran.err.contains("where it was before"), "{ran:?}");
+        let device = machine.device("stick");
+        assert_eq!((driver(machine, "stick"), quirks(machine)), ("uas".to_owned(), String::new()));
+        assert_eq!(machine.ok(&format!("mount {device} /mnt; {read}; umount /mnt")), "here\nmore");
+        assert_eq!(machine.ok("ls /run/trueio/usb-switch"), "lock");
+    });
+}
+
+#[test]
+fn what_is_mounted_swap_or_open_is_refused_by_name_and_goes_on_working() {
+    on(&users(), |machine| {
         let device = machine.device("stick");
         machine
             .ok(&format!("mkfs.ext4 -q -F {device} && mkdir -p /mnt && mount {device} /mnt && echo here > /mnt/file"));
@@ -99,13 +138,52 @@ fn what_is_mounted_swap_or_open_is_refused_by_name_and_goes_on_working() {
     });
 }
 
-#[test]
-fn what_cannot_be_is_refused_before_anything_is_touched() {
-    let spec = Spec::new()
+/// A disk of each kind of offer.
+fn offers() -> Spec {
+    Spec::new()
         .disk(Disk::usb("bot-only").offering(trueio_lab::sim::Offers::Bot))
         .disk(Disk::usb("uas-only").offering(trueio_lab::sim::Offers::Uas))
-        .disk(Disk::usb("stick"));
-    on(&spec, |machine| {
+        .disk(Disk::usb("stick"))
+}
+
+/// Goal: what is to count after a restart is written when the disk was switched; what cannot be kept is refused before it is
+/// touched; and it is taken out again, with a switch and without one.
+#[test]
+fn what_cannot_be_kept_is_refused_before_anything_is_touched_and_what_can_is_written_and_taken_out() {
+    on(&offers(), |machine| {
+        let file = "/etc/modprobe.d/trueio-usb.conf";
+        machine.ok("echo > /sys/module/usb_storage/parameters/quirks; mkdir -p /etc/modprobe.d");
+        let stick = machine.device("stick");
+        machine.trueio(&format!("usb switch {stick} uas")).assert_code(0);
+        let stick = machine.device("stick");
+        machine.ok("echo options usb-storage quirks=152d:0578:u > /etc/modprobe.d/mine.conf");
+        machine
+            .trueio(&format!("usb switch {stick} bot --persist"))
+            .assert_refused(&["`/etc/modprobe.d/mine.conf` sets the quirks of usb-storage, too"]);
+        assert_eq!((driver(machine, "stick"), machine.ok("ls /etc/modprobe.d")), ("uas".into(), "mine.conf".into()));
+        machine.ok("rm /etc/modprobe.d/mine.conf");
+
+        let ran = machine.trueio(&format!("usb switch {stick} bot --persist")).assert_code(0);
+        assert!(ran.err.contains("update-initramfs -u"), "{ran:?}");
+        assert_eq!(machine.ok(&format!("grep -v '^#' {file}")), "options usb-storage quirks=1209:0001:u");
+        assert_eq!(driver(machine, "stick"), "usb-storage");
+        let stick = machine.device("stick");
+        let ran = machine.trueio(&format!("usb switch {stick} bot --persist")).assert_code(0);
+        assert!(ran.err.contains("is on BOT already") && ran.err.contains("needs no change"), "{ran:?}");
+
+        machine.trueio(&format!("usb switch {stick} uas --unpersist")).assert_code(0);
+        assert_eq!((driver(machine, "stick"), machine.ok("ls /etc/modprobe.d")), ("uas".into(), String::new()));
+        machine.ok(&format!("echo options usb-storage quirks=1209:0001:u,152d:0578:f > {file}"));
+        let stick = machine.device("stick");
+        machine.trueio(&format!("usb switch {stick} --unpersist")).assert_code(0);
+        assert_eq!(machine.ok(&format!("grep -v '^#' {file}; rm {file}")), "options usb-storage quirks=152d:0578:f");
+        assert_eq!(driver(machine, "stick"), "uas", "no transport was named");
+    });
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_touched() {
+    on(&offers(), |machine| {
         let (bot, uas, stick) = (machine.device("bot-only"), machine.device("uas-only"), machine.device("stick"));
         machine.trueio(&format!("usb switch {bot} uas")).assert_refused(&["does not offer UAS"]);
         machine.trueio(&format!("usb switch {uas} bot")).assert_refused(&["does not offer BOT"]);
