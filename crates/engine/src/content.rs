@@ -28,7 +28,7 @@ const LANES: usize = 8;
 const STAMP_EVERY: usize = 4096;
 /// Compressible content repeats in pieces of this many bytes.
 const COMPRESS_CHUNK: usize = 512;
-/// How many different blocks `dedupe_percentage` chooses from.
+/// How many different blocks `dedupe_percentage` chooses from, unless `dedupe_working_set_percentage` says more.
 const DUPLICATES: u64 = 16;
 
 /// Eight xoroshiro128+ generators side by side.
@@ -121,6 +121,7 @@ impl RandomFill {
             pattern: Vec::new(),
             compressible_percent: 0,
             duplicate_percent: 0,
+            duplicate_count: 0,
             refill: true,
         };
         Self(ContentSource::new(content, seed))
@@ -140,6 +141,8 @@ pub(crate) struct ContentSource {
     vectors: Vectors,
     rng: Xoshiro256PlusPlus,
     seed: u64,
+    /// Blocks of the working set that were written.
+    members: u64,
 }
 
 impl ContentSource {
@@ -150,6 +153,7 @@ impl ContentSource {
             vectors: vectors(),
             rng: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0xd0d0),
             seed,
+            members: 0,
         }
     }
 
@@ -189,10 +193,9 @@ impl ContentSource {
             return;
         }
         if self.content.duplicate_percent > 0 {
-            let draw = self.rng.random_range(0..100u8);
-            if draw < self.content.duplicate_percent {
-                // One of a few contents, made anew from its own seed: equal wherever it is written.
-                let which = self.rng.random_range(0..DUPLICATES);
+            let is_repeat = self.rng.random_range(0..100u8) < self.content.duplicate_percent;
+            if let Some(which) = self.member(is_repeat) {
+                // One of the contents that are repeated, made anew from its own seed: equal wherever it is written.
                 let kept = std::mem::replace(&mut self.lanes, Lanes::new(self.seed ^ mix64(which)));
                 self.fill_random(out);
                 self.compress(out);
@@ -213,6 +216,22 @@ impl ContentSource {
         }
     }
 
+    /// Which of the contents that are repeated a write has, if one: of a working set, the first different blocks are
+    /// its members, and repeats are drawn from those that were written.
+    fn member(&mut self, is_repeat: bool) -> Option<u64> {
+        let count = self.content.duplicate_count;
+        if count == 0 {
+            return is_repeat.then(|| self.rng.random_range(0..DUPLICATES));
+        }
+        if is_repeat && self.members > 0 {
+            return Some(self.rng.random_range(0..self.members));
+        }
+        (self.members < count).then(|| {
+            self.members += 1;
+            self.members - 1
+        })
+    }
+
     /// Zeroes the compressible part of every chunk.
     fn compress(&self, out: &mut [u8]) {
         if self.content.compressible_percent > 0 {
@@ -231,7 +250,8 @@ mod tests {
 
     fn source(kind: ContentKind, compressible_percent: u8, duplicate_percent: u8, refill: bool) -> ContentSource {
         let pattern = vec![0x58, 0x59, 0x5a];
-        ContentSource::new(Content { kind, pattern, compressible_percent, duplicate_percent, refill }, 1)
+        let content = Content { kind, pattern, compressible_percent, duplicate_percent, duplicate_count: 0, refill };
+        ContentSource::new(content, 1)
     }
 
     fn blocks(source: &mut ContentSource, count: u64) -> Vec<Vec<u8>> {
@@ -283,6 +303,25 @@ mod tests {
         let unique = all.iter().collect::<HashSet<_>>().len() as u64;
         // 40 % of 2000 are fresh, and the others are at most 16 different ones.
         assert!((740..=860).contains(&unique), "{unique} different blocks");
+    }
+
+    /// Goal: the share of repeats holds from the beginning, and they are of the first different blocks.
+    #[test]
+    fn repeats_of_a_working_set_are_its_members_and_have_the_share_asked_for() {
+        let mut source = source(ContentKind::Random, 0, 60, true);
+        source.content.duplicate_count = 100;
+        let all = blocks(&mut source, 2000);
+        let (mut known, mut repeated) = (Vec::new(), HashSet::new());
+        for block in &all {
+            match known.iter().position(|earlier| earlier == block) {
+                Some(index) => drop(repeated.insert(index)),
+                None => known.push(block.clone()),
+            }
+        }
+        // 40 % of 2000 differ; four deviations are 88.
+        assert!((712..=888).contains(&known.len()), "{} different blocks", known.len());
+        assert!(repeated.iter().all(|index| *index < 100), "repeats of blocks outside the set");
+        assert!(repeated.len() > 90, "{} of the members were repeated", repeated.len());
     }
 
     #[test]

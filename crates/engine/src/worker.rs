@@ -427,7 +427,8 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             || self.iolog.is_some();
         let has_supply = self.supply.is_some();
         let trims_first = self.context.plan.pattern.steps.trims_first;
-        let is_serial = (self.verifier.is_some() || trims_first) && self.slots.len() > 1 && self.writes();
+        let is_asked = self.context.plan.queue.serializes_overlap;
+        let is_serial = (self.verifier.is_some() || trims_first || is_asked) && self.slots.len() > 1 && self.modifies();
         let has_backlog = self.verifier.as_ref().is_some_and(|v| v.plan.backlog > 0 || v.plan.trim.is_some());
         let complete_min = (self.context.plan.queue.complete_min.max(1) as usize).min(self.completions.len());
         loop {
@@ -462,6 +463,11 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                         if queued > 0 || self.in_flight() > 0 {
                             wait = Wait::Everything;
                             break;
+                        }
+                        if request.drops_pages() {
+                            self.block_at += 1;
+                            self.drop_pages(&request);
+                            continue;
                         }
                         if is_replayed {
                             let due = self.due(&request);
@@ -753,26 +759,38 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         }
     }
 
-    /// True if the job writes.
-    fn writes(&self) -> bool {
-        self.recorder.ops[slot_of(OpKind::Write)].is_some()
+    /// True if the job writes or trims.
+    fn modifies(&self) -> bool {
+        [OpKind::Write, OpKind::Trim].iter().any(|op| self.recorder.ops[slot_of(*op)].is_some())
     }
 
-    /// Verified jobs: true if the request touches what an I/O in flight touches. Which of two writes
-    /// to one block is carried out last, and what a read beside a write sees, nobody promises: the later
-    /// request waits. (It happens where one pass over the region ends and the next begins.)
+    /// Verified jobs, and those with `serialize_overlap`: true if the request touches what an I/O in flight touches,
+    /// and one of them does not just read. Which of two writes to one block is carried out last, and what a read
+    /// beside a write sees, nobody promises: the later request waits. (Where each block comes once a pass, it happens
+    /// where one pass over the region ends and the next begins.)
     #[cold]
     fn overlaps_in_flight(&self, request: &Request) -> bool {
         let is_free = |slot: u32| self.free[..self.free_count].contains(&slot);
         let end = request.offset + u64::from(request.length);
         self.slots.iter().zip(0..).any(|(slot, index)| {
             let other = &slot.request;
-            (request.op == OpKind::Write || other.op == OpKind::Write)
+            (request.op != OpKind::Read || other.op != OpKind::Read)
                 && other.file == request.file
                 && other.offset < end
                 && request.offset < other.offset + u64::from(other.length)
                 && !is_free(index)
         })
+    }
+
+    /// Before a further pass: the cached pages of a file, or of all, are dropped, with nothing in flight. Dirty pages
+    /// stay (the kernel begins to write them); a failure only leaves pages where they are, and the evidence sees that.
+    #[cold]
+    fn drop_pages(&mut self, request: &Request) {
+        let all = self.context.files.iter().zip(&self.context.plan.files).zip(0_u16..);
+        for ((target, plan), _) in all.filter(|(_, index)| request.data_only || *index == request.file) {
+            let _ = trueio_direct::evict(&target.file, plan.offset_bytes, plan.size_bytes);
+        }
+        self.free_since = self.clock.now();
     }
 
     /// A sync call, with nothing in flight. Returns the moment it was done.

@@ -124,7 +124,7 @@ fn trimmed_blocks_must_be_zeros() {
     let folder = folder();
     for is_zero in [true, false] {
         let path = filled(folder.path(), "trim", SIZE);
-        let trim = TrimVerify { percent: 50, backlog: 8, is_zero };
+        let trim = TrimVerify { percent: 50, backlog: 8, batch: 0, is_zero };
         let job = writes(&path, Verify { trim: Some(trim), ..Verify::new(Checksum::Crc32c) });
         let report = job.run();
         assert_clean(&report, "trim");

@@ -29,6 +29,7 @@ mod priority;
 mod replay;
 mod source;
 mod steps;
+mod tolerance;
 mod values;
 mod verify;
 
@@ -42,8 +43,12 @@ use crate::toml::check_job_name;
 use files::Created;
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_model::{
-    EngineKind, Grouping, IologSummary, JobPlan, JobSpec, Plan, Prepare, ReplaySettings, SourceAddress, TargetFacts,
+    EngineKind, Grouping, IologSummary, JobPlan, JobSpec, OpKind, Plan, Prepare, ReplaySettings, SourceAddress,
+    TargetFacts,
 };
+
+/// No space left on the device, as in errno(3).
+const ENOSPC: i32 = 28;
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq)]
@@ -202,7 +207,7 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     }
     check_iologs(&jobs)?;
     planner.agree_on_shared_files(&mut jobs);
-    planner.check_free_space()?;
+    planner.check_free_space(&jobs)?;
     check_verify_across_jobs(&jobs)?;
     check_phases(&jobs, machine)?;
     let idle_baseline_ns = machine.idle_baseline_ns;
@@ -246,9 +251,17 @@ impl Planner<'_> {
         }
     }
 
-    fn check_free_space(&self) -> Result<(), Refusal> {
+    /// What is to be created must fit, but for what a job fills until it is full and says so (`ignore_error`).
+    fn check_free_space(&self, jobs: &[JobPlan]) -> Result<(), Refusal> {
+        let may_fill = |path: &str| {
+            let is_its = |job: &&JobPlan| job.files.iter().any(|file| file.path == path);
+            jobs.iter().filter(is_its).all(|job| job.ignores(OpKind::Write, ENOSPC))
+        };
         let mut needed: BTreeMap<&str, (u64, Option<u64>)> = BTreeMap::new();
-        for created in self.created.values() {
+        for (path, created) in &self.created {
+            if matches!(created.prepare, Prepare::CreateEmpty | Prepare::CreateSparse) && may_fill(path) {
+                continue;
+            }
             let entry = needed.entry(&created.mount_point).or_insert((0, created.available_bytes));
             entry.0 = entry.0.saturating_add(created.length_bytes);
         }

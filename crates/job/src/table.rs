@@ -333,6 +333,12 @@ const FALLOCATE: &[Choice] = &[
     choice("none", &["0", "false"], "the file is created empty and the job extends it"),
 ];
 
+const INVALIDATE: &[Choice] = &[
+    choice("off", &["0", "false"], "never"),
+    choice("start", &["1", "true"], "before the measured part"),
+    choice("each_pass", &[], "also where a pass over a file ends and the next begins, if the job is buffered"),
+];
+
 const ADVICE: &[Choice] = &[
     choice("none", &["0", "false"], "nothing"),
     choice("pattern", &["1", "true"], "`random` for random jobs, `sequential` for the others"),
@@ -384,6 +390,9 @@ const CPUS_POLICY: &[Choice] =
 const CONTINUE_ON_ERROR: &[Choice] = &[
     choice("none", &["0", "false"], "the job ends at the first failed I/O"),
     choice("all", &["1", "true", "io"], "failed I/Os are counted and the job goes on; the run still fails"),
+    choice("read", &[], "so it does after failed reads, and ends at a failed write"),
+    choice("write", &[], "so it does after failed writes and trims, and ends at a failed read"),
+    choice("verify", &[], "as `none`: blocks that differ end a job only with `verify_fatal`"),
 ];
 
 const UNIFIED: &[Choice] = &[
@@ -766,6 +775,16 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "offset_align",
+        kind: ValueKind::Bytes,
+        unit: "bytes",
+        default: DefaultValue::Unset("an `offset` in percent is rounded down to a whole block"),
+        summary: "What an `offset` in percent is rounded up to a multiple of; 0: the smallest block",
+        detail: "fio rounds up to the smallest block if nothing is said, and so does `trueio fio`.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
         name: "overwrite",
         summary: "A file created for a write job is filled first, so that the job overwrites",
         detail: "Without it, space is only allocated for jobs that just write, and the filesystem converts \
@@ -1049,6 +1068,13 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "serialize_overlap",
+        summary: "An I/O that overlaps one in flight waits for it, unless both just read",
+        detail: "Within a worker. fio lets reads wait for reads, too.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
         name: "numjobs",
         kind: ValueKind::Count { min: 1, max: 4096 },
         unit: "threads",
@@ -1270,8 +1296,11 @@ pub const TABLE: &[OptionRow] = &[
     },
     OptionRow {
         name: "invalidate",
-        default: DefaultValue::Text("true"),
-        summary: "The files' cached pages are dropped before the measured part",
+        kind: ValueKind::Choice(INVALIDATE),
+        unit: "word",
+        default: DefaultValue::Text("start"),
+        summary: "When the files' cached pages are dropped",
+        detail: "fio's `invalidate=1` is `each_pass`.",
         section: Section::Durability,
         ..BASE
     },
@@ -1556,6 +1585,16 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "dedupe_working_set_percentage",
+        kind: ValueKind::Percent,
+        unit: "percent",
+        default: DefaultValue::Unset("they repeat one of 16 blocks"),
+        summary: "Repeated blocks are drawn from as many different ones as this share of the size holds",
+        detail: "The first different blocks of a worker are these. fio takes it with `dedupe_mode=working_set`.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
         name: "source",
         is_in_fio: false,
         kind: ValueKind::Address,
@@ -1711,6 +1750,15 @@ pub const TABLE: &[OptionRow] = &[
         section: Section::Content,
         ..BASE
     },
+    OptionRow {
+        name: "trim_backlog_batch",
+        kind: ValueKind::Count { min: 0, max: 1 << 20 },
+        unit: "blocks",
+        default: DefaultValue::Text("0"),
+        summary: "How many blocks `trim_backlog` trims in one go, and the others later; 0: all",
+        section: Section::Content,
+        ..BASE
+    },
     // ---- processors and errors --------------------------------------------------------------
     OptionRow {
         name: "cpus_allowed",
@@ -1782,6 +1830,18 @@ pub const TABLE: &[OptionRow] = &[
         unit: "word",
         default: DefaultValue::Text("none"),
         summary: "Whether the job goes on after a failed I/O",
+        section: Section::Process,
+        ..BASE
+    },
+    OptionRow {
+        name: "ignore_error",
+        kind: ValueKind::ErrorLists,
+        unit: "errors",
+        default: DefaultValue::Unset("none"),
+        summary: "Errors that are expected: the job goes on after them, and the run does not fail",
+        detail: "Of reads, and behind a comma of writes and trims: `EIO,ENOSPC:EDQUOT`. They are counted and told of; \
+                 no figure has them. With `ENOSPC` or `EDQUOT` a write may be short, too. Not for writes of a job that \
+                 verifies.",
         section: Section::Process,
         ..BASE
     },

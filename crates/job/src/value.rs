@@ -5,6 +5,7 @@
 //! may have written. Both go through [`ValueKind::read`]. Canonical text is what `explain` and the
 //! record print: `4096`, `4K` and `4KiB` are all `4k`.
 
+mod errors;
 mod pattern;
 mod priority;
 
@@ -106,6 +107,8 @@ pub enum ValueKind {
     Criterion,
     /// Shares of the I/Os with priorities of their own: `4k/10/2/1:*/5/3/0`.
     Priorities,
+    /// Error numbers of reads, and of writes: `EIO,ENOSPC:122`.
+    ErrorLists,
 }
 
 /// Percentiles of a list at most, as in fio.
@@ -161,6 +164,8 @@ pub enum Value {
     Simulated(SimulatedDevice),
     /// The address of a body.
     Address(SourceAddress),
+    /// Error numbers of reads, and of writes and trims; at least one of them.
+    Errors([Vec<i32>; 2]),
     /// Words, at least one.
     Words(Vec<String>),
     /// What is to be steady.
@@ -214,6 +219,7 @@ impl ValueKind {
             ValueKind::Words => "WORDS",
             ValueKind::Criterion => "NAME:LIMIT[%]",
             ValueKind::Priorities => "SIZE/PERCENT/CLASS/LEVEL:…",
+            ValueKind::ErrorLists => "ERROR[:ERROR…][,ERROR…]",
         }
     }
 
@@ -258,6 +264,7 @@ impl ValueKind {
                  apart with a comma"
                     .into()
             }
+            ValueKind::ErrorLists => "errors of reads, and behind a comma of writes: `EIO,ENOSPC:122`".into(),
             ValueKind::Address => "an address, such as `http://127.0.0.1:8080/file`".into(),
             ValueKind::BlockPattern => "bytes, such as `0xff`, `\"text\"` or `%o0xab`, where `%o` is the offset".into(),
             ValueKind::Simulated => "a model, such as `service=100us,channels=4,stall=1s+500ms,fail=7`".into(),
@@ -387,6 +394,7 @@ impl ValueKind {
             ValueKind::Address => text.trim().parse().map(Value::Address),
             ValueKind::Words => read_words(text).map(Value::Words),
             ValueKind::Priorities => priority::read(text).map(Value::Priorities),
+            ValueKind::ErrorLists => errors::read(text).map(Value::Errors),
             ValueKind::Criterion => {
                 read_criterion(text).map(Value::Criterion).ok_or_else(|| format!("`{text}` is not {}", self.takes()))
             }
@@ -423,6 +431,7 @@ impl ValueKind {
             (_, Value::Address(address)) => address.to_string(),
             (_, Value::Words(words)) => words.join(" "),
             (_, Value::Priorities(shares)) => priority::write(shares),
+            (_, Value::Errors(lists)) => errors::write(lists),
             (_, Value::Criterion(criterion)) => {
                 let unit = if criterion.is_percent { "%" } else { "" };
                 format!("{}:{}{unit}", criterion.name(), criterion.limit)

@@ -39,6 +39,13 @@ impl Surroundings for World {
     fn processors(&self) -> u64 {
         4
     }
+    fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String> {
+        match directory {
+            "tree" => Ok((vec!["tree/a".into(), "tree/b:c".into()], 1)),
+            "bare" => Ok((Vec::new(), 3)),
+            _ => Err("there is none".to_owned()),
+        }
+    }
 }
 
 fn words(line: &str) -> Vec<String> {
@@ -120,8 +127,16 @@ fn no_option_is_ignored_in_silence() {
     let before = line(base);
     for option in OPTIONS {
         // What is read, and shows only beside other words.
-        let beside =
-            ["kb_base", "allow_file_create", "cpus_allowed_policy", "exec_prerun", "exec_postrun", "unique_filename"];
+        let beside = [
+            "kb_base",
+            "allow_file_create",
+            "cpus_allowed_policy",
+            "exec_prerun",
+            "exec_postrun",
+            "unique_filename",
+            "opendir",
+            "dedupe_working_set_percentage",
+        ];
         let of_others = ["program", "arguments", "grace_time", "cmdprio_class", "cmdprio", "cmdprio_hint"];
         if beside.contains(&option.name) || of_others.contains(&option.name) {
             continue;
@@ -582,5 +597,40 @@ fn priorities_that_contradict_each_other_or_cannot_be_are_refused() {
     ] {
         let error = wrong(&format!("--name=a --size=1m --ioengine=libaio {options}")).render();
         assert!(error.contains(needle), "{options}: {error}");
+    }
+}
+
+#[test]
+fn opendir_names_files_to_read_and_none_to_write() {
+    let request = line("--name=o --opendir=tree --rw=randread --nrfiles=3");
+    assert_eq!(text(&request.jobs[0], "filename"), "tree/a:tree/b\\:c");
+    assert_eq!(request.notes.len(), 2, "{:?}", request.notes);
+    for (more, words) in [
+        ("--opendir=tree --rw=randwrite", "only files that are named are written"),
+        ("--opendir=tree --filename=x", "both say where the files are"),
+        ("--opendir=bare", "no file below `bare`"),
+        ("--opendir=gone", "there is none"),
+    ] {
+        let error = wrong(&format!("--name=o {more}")).render();
+        assert!(error.contains(words), "{more}\n{error}");
+    }
+}
+
+#[test]
+fn options_that_have_an_own_row_under_conditions_get_it_only_then() {
+    let of = |text: &str| line(&format!("--name=a --size=1m --rw=write {text}")).jobs.remove(0);
+    let percent = "dedupe_working_set_percentage";
+    assert_eq!(text(&of("--dedupe_mode=working_set"), percent), "5");
+    assert_eq!(text(&of("--dedupe_mode=working_set --dedupe_working_set_percentage=20"), percent), "20");
+    assert_eq!(text(&of("--dedupe_mode=repeat --dedupe_working_set_percentage=20"), percent), "");
+    assert_eq!(text(&of("--offset=10%"), "offset_align"), "0");
+    assert_eq!(text(&of("--offset=10% --offset_align=4k"), "offset_align"), "4k");
+    assert_eq!(text(&of("--offset=4k"), "offset_align"), "");
+    assert_eq!(text(&of(""), "invalidate"), "each_pass");
+    assert_eq!(text(&of("--invalidate=0"), "invalidate"), "off");
+    assert_eq!(text(&of("--ignore_error=,ENOSPC:EDQUOT --error_dump=0"), "ignore_error"), ",ENOSPC:EDQUOT");
+    assert!(wrong("--name=a --size=1m --ignore_error=,,EILSEQ").render().contains("would pass over blocks"));
+    for text in ["--write_barrier=8", "--experimental_verify=1 --verify=crc32c", "--continue_on_error=write"] {
+        of(text);
     }
 }

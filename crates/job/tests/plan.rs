@@ -199,6 +199,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("nrfiles", &[], "4"),
         ("file_service_type", &[("nrfiles", "2")], "random"),
         ("offset", &[], "64k"),
+        ("offset_align", &[("filename", "/mnt/old"), ("offset", "33%"), ("size", "64k")], "64k"),
         ("overwrite", &[("rw", "write")], "true"),
         ("fallocate", &[("rw", "write")], "none"),
         ("unlink", &[], "false"),
@@ -228,6 +229,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("force_async", &[], "4"),
         ("nonvectored", &[], "false"),
         ("drain", &[], "true"),
+        ("serialize_overlap", &[("iodepth", "4"), ("ioengine", "io_uring")], "true"),
         ("hipri", &[], "true"),
         ("simulated", &[("ioengine", "simulated")], "service=1ms"),
         ("program", &[("ioengine", "exec"), ("program", "dd")], "dd --help"),
@@ -279,6 +281,12 @@ fn every_row_of_the_table_changes_the_plan() {
         ("buffer_offset", &[], "1"),
         ("buffer_compress_percentage", &[("rw", "write")], "50"),
         ("dedupe_percentage", &[("rw", "write")], "50"),
+        ("dedupe_working_set_percentage", &[("rw", "write"), ("dedupe_percentage", "50")], "5"),
+        (
+            "trim_backlog_batch",
+            &[("rw", "write"), ("verify", "xxhash"), ("trim_backlog", "8"), ("trim_percentage", "50")],
+            "2",
+        ),
         ("source", &[("rw", "write")], "http://127.0.0.1:8080/a"),
         ("verify", &[("rw", "write")], "crc32c"),
         ("do_verify", &[("rw", "write"), ("verify", "md5")], "false"),
@@ -327,6 +335,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("exitall_on_error", &[], "true"),
         ("nice", &[], "5"),
         ("continue_on_error", &[], "all"),
+        ("ignore_error", &[], "EIO,ENOSPC"),
         ("trace_syscalls", &[], "true"),
         ("strace", &[], "true"),
         ("group_reporting", &[], "true"),
@@ -1220,6 +1229,72 @@ fn a_word_without_effect_gets_a_sentence() {
     for word in ["fsync = 1", "rwmixread = 70", "rate_process = poisson"] {
         assert!(notes.iter().any(|note| note.contains(word) && note.contains("has no effect")), "{word}: {notes:?}");
     }
+}
+
+#[test]
+fn an_offset_in_percent_is_rounded_down_to_a_block_or_up_as_it_is_said() {
+    let region = |more: &[(&'static str, &'static str)]| {
+        let options = [&[("filename", "/mnt/old"), ("offset", "33%"), ("bs", "16k")][..], more].concat();
+        let file = plan_one(&options).unwrap().files[0].clone();
+        (file.offset_bytes, file.size_bytes)
+    };
+    const MIB: u64 = 1 << 20;
+    assert_eq!(region(&[]), (21 << 14, MIB - (21 << 14)));
+    assert_eq!(region(&[("offset_align", "0")]), (22 << 14, MIB - (22 << 14)));
+    assert_eq!(region(&[("offset_align", "100")]), (346_100, MIB - 346_100));
+    // What is rounded up takes nothing from beyond the end.
+    assert_eq!(region(&[("offset_align", "64k"), ("size", "67%")]), (6 << 16, MIB - (6 << 16)));
+    let beyond = [("filename", "/mnt/old"), ("offset", "33%"), ("offset_align", "2m")];
+    assert_eq!(rule_name(&beyond), "size_beyond_target");
+}
+
+/// Goal: what is dropped again costs nothing where it cannot matter.
+#[test]
+fn pages_are_dropped_before_further_passes_only_where_there_are_such_and_memory_serves_them() {
+    let of = |more: &[(&'static str, &'static str)]| {
+        let options = [&[("filename", "/mnt/old"), ("invalidate", "each_pass"), ("direct", "off")][..], more].concat();
+        plan_one(&options).unwrap().handling.invalidates_each_pass
+    };
+    assert!(!of(&[]), "one pass");
+    assert!(of(&[("loops", "2")]));
+    assert!(of(&[("io_size", "3m")]));
+    let timed = [("time_based", "true"), ("runtime", "1s")];
+    assert!(of(&timed));
+    let with = |more: &[(&'static str, &'static str)]| of(&[&timed[..], more].concat());
+    assert!(with(&[("rw", "randread")]));
+    assert!(!with(&[("rw", "randread"), ("norandommap", "1")]), "blocks that come again know no pass");
+    assert!(!with(&[("invalidate", "start")]));
+    assert!(!with(&[("pre_read", "true")]));
+    assert!(!with(&[("ioengine", "null")]));
+    assert!(!with(&[("direct", "require")]));
+}
+
+#[test]
+fn errors_are_ignored_by_direction_but_never_those_of_writes_that_are_compared() {
+    let of = |more: &[(&str, &str)]| plan_one(&[&[("size", "1m"), ("rw", "write")][..], more].concat());
+    let job = of(&[("ignore_error", "EIO,ENOSPC:5")]).unwrap();
+    use OpKind::{Read, Trim, Write};
+    for (op, errno, is_ignored) in [
+        (Read, 5, true),
+        (Read, 28, false),
+        (Write, 28, true),
+        (Trim, 5, true),
+        // A write that is short ends where the space does; a read that is short does not.
+        (Write, 0, true),
+        (Read, 0, false),
+    ] {
+        assert_eq!(job.ignores(op, errno), is_ignored, "{op} {errno}");
+        assert_eq!(job.goes_on_after(op, errno), is_ignored, "{op} {errno}");
+    }
+    let reads = of(&[("continue_on_error", "read")]).unwrap();
+    assert!(reads.goes_on_after(Read, 5) && !reads.goes_on_after(Write, 5) && !reads.ignores(Read, 5));
+    let writes = of(&[("continue_on_error", "write")]).unwrap();
+    assert!(writes.goes_on_after(Trim, 0) && !writes.goes_on_after(Read, 5));
+    let verified = [("size", "1m"), ("rw", "write"), ("verify", "md5"), ("ignore_error", ",ENOSPC")];
+    assert_eq!(rule_name(&verified), "contradiction");
+    assert!(of(&[("verify", "md5"), ("ignore_error", "EIO")]).is_ok());
+    let set = [("size", "1m"), ("rw", "write"), ("dedupe_percentage", "60"), ("dedupe_working_set_percentage", "41")];
+    assert_eq!(rule_name(&set), "contradiction");
 }
 
 // ---- verify -----------------------------------------------------------------------------------

@@ -113,6 +113,9 @@ pub struct JobPlan {
     pub buffer_offset_bytes: u32,
     /// Go on after a failed I/O (counting it) instead of ending the job at the first.
     pub continue_on_error: bool,
+    /// After which failed I/Os it goes on, if not after all.
+    #[serde(default, skip_serializing_if = "Tolerance::is_none")]
+    pub tolerance: Tolerance,
     /// How the job wants to be reported.
     #[serde(default, skip_serializing_if = "OutputPlan::is_default")]
     pub output: OutputPlan,
@@ -147,7 +150,14 @@ impl JobPlan {
                 trim_sizes: sizes,
                 steps: Steps::default(),
             },
-            queue: Queue { depth: 1, submit_batch: Some(1), complete_min: 1, complete_max: 0, low: 0 },
+            queue: Queue {
+                depth: 1,
+                submit_batch: Some(1),
+                complete_min: 1,
+                complete_max: 0,
+                low: 0,
+                serializes_overlap: false,
+            },
             limits: Limits {
                 io_bytes,
                 loops: 1,
@@ -169,6 +179,7 @@ impl JobPlan {
                 pattern: Vec::new(),
                 compressible_percent: 0,
                 duplicate_percent: 0,
+                duplicate_count: 0,
                 refill: false,
             },
             source: None,
@@ -192,6 +203,7 @@ impl JobPlan {
             buffer_alignment_bytes: 4096,
             buffer_offset_bytes: 0,
             continue_on_error: false,
+            tolerance: Tolerance::default(),
             output: OutputPlan::default(),
             trace_syscalls: false,
             strace: false,
@@ -210,10 +222,69 @@ impl JobPlan {
         self.engine == EngineKind::Falloc || writes
     }
 
+    /// True if the job was told beforehand to ignore this failure: it is counted and told of, and the run does not
+    /// fail for it. An `errno` of 0 is a transfer that was short.
+    pub fn ignores(&self, op: OpKind, errno: i32) -> bool {
+        let op = if op == OpKind::Read { OpKind::Read } else { OpKind::Write };
+        // What is written when space runs out is short before it fails.
+        let is_ended_space = |error: i32| matches!(error, ENOSPC | EDQUOT);
+        self.tolerance.ignored.iter().any(|ignored| {
+            ignored.op == op
+                && (ignored.errno == errno || op == OpKind::Write && errno == 0 && is_ended_space(ignored.errno))
+        })
+    }
+
+    /// True if the job goes on after this failure. An `errno` of 0 is a transfer that was short.
+    pub fn goes_on_after(&self, op: OpKind, errno: i32) -> bool {
+        let is_in_general = if op == OpKind::Read { self.tolerance.reads } else { self.tolerance.writes };
+        self.continue_on_error || is_in_general || self.ignores(op, errno)
+    }
+
+    /// True if the job goes on after some failed I/Os at least.
+    pub fn goes_on_after_some(&self) -> bool {
+        self.continue_on_error || !self.tolerance.is_none()
+    }
+
     /// True if each I/O has a moment at which it is due, so that latency counts from then.
     pub fn is_paced(&self) -> bool {
         self.pace.is_some() || self.replay.as_ref().is_some_and(|replay| replay.settings.is_paced)
     }
+}
+
+/// No space left on the device, as in errno(3).
+const ENOSPC: i32 = 28;
+/// The quota is used up, as in errno(3).
+const EDQUOT: i32 = 122;
+
+/// Failed I/Os after which a job goes on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tolerance {
+    /// All failed reads; the run fails all the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reads: bool,
+    /// All failed writes and trims; the run fails all the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub writes: bool,
+    /// Those that were announced, for which the run does not fail.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<IgnoredError>,
+}
+
+impl Tolerance {
+    /// True if nothing is tolerated.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// An error that was announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IgnoredError {
+    /// Reads, or writes with trims.
+    pub op: OpKind,
+    /// Its number, as in errno(3).
+    pub errno: i32,
 }
 
 /// Another program that runs while other jobs measure.
@@ -306,6 +377,9 @@ pub struct Handling {
     pub creates_only: bool,
     /// What the kernel is told of the way the files will be used (posix_fadvise(2), madvise(2) of a mapping).
     pub advice: Advice,
+    /// Cached pages are dropped again before each further pass over a file, within the measured part.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub invalidates_each_pass: bool,
     /// Where the I/O buffers are.
     pub memory: Memory,
     /// Size of a huge page, in bytes, if the buffers are in huge pages.
@@ -735,6 +809,10 @@ pub struct Queue {
     /// Once the queue is full, nothing is issued until so few are in flight; 0: at once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub low: u32,
+    /// An I/O that touches what one in flight writes or trims, and one that writes or trims what one in flight
+    /// touches, waits for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub serializes_overlap: bool,
 }
 
 /// When a job ends: at the first of the limits that are set.
@@ -875,6 +953,9 @@ pub struct Content {
     pub compressible_percent: u8,
     /// Percentage of blocks that repeat an earlier one, 0 to 100.
     pub duplicate_percent: u8,
+    /// How many different contents they have; 0: a few.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub duplicate_count: u64,
     /// Fresh content for every write; without it the buffers are filled once and each block of
     /// 4 KiB is stamped, so that no two writes are alike.
     pub refill: bool,
@@ -893,8 +974,8 @@ pub enum ContentKind {
 }
 
 /// True for what is left out of a record.
-fn is_zero(number: &u32) -> bool {
-    *number == 0
+pub(crate) fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
 }
 
 /// io_uring's own choices.

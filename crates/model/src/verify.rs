@@ -90,6 +90,9 @@ pub struct TrimVerify {
     pub percent: u8,
     /// Writes after which trims follow.
     pub backlog: u64,
+    /// How many of them are trimmed in one go; 0: all that are to be.
+    #[serde(default, skip_serializing_if = "crate::plan::is_zero")]
+    pub batch: u64,
     /// Trimmed blocks must read as zeros; otherwise they are not looked at.
     pub is_zero: bool,
 }

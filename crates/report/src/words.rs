@@ -233,7 +233,10 @@ pub(crate) fn not_seen(record: &RunRecord) -> Vec<String> {
 pub(crate) fn failed_ios(record: &RunRecord) -> Vec<Item> {
     let mut items = Vec::new();
     for job in record.phases.iter().flat_map(|p| &p.jobs) {
+        let plan = record.plan.jobs.iter().find(|plan| plan.name == job.name);
         for failure in &job.failures {
+            let is_ignored = plan.is_some_and(|plan| plan.ignores(failure.op, failure.errno));
+            let name = if is_ignored { format!("{} (ignored, as it was told)", job.name) } else { job.name.clone() };
             let ios = counted(failure.count, &failure.op.to_string());
             let what = if failure.errno == 0 {
                 format!("{ios} short, the first returned {} bytes", units::format_count(failure.returned))
@@ -241,8 +244,7 @@ pub(crate) fn failed_ios(record: &RunRecord) -> Vec<Item> {
                 format!("{ios} failed (os error {})", failure.errno)
             };
             let text = format!(
-                "{}: {what}; the first: {}, offset {}, length {}, buffer at {:#x}",
-                job.name,
+                "{name}: {what}; the first: {}, offset {}, length {}, buffer at {:#x}",
                 failure.path,
                 units::format_count(failure.offset),
                 units::format_count(failure.length),

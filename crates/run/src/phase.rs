@@ -175,7 +175,7 @@ impl Setting<'_> {
             if was_stopped && self.stop.load(Relaxed) && phase.outcome == Outcome::Complete {
                 phase.outcome = stopped();
             }
-            if let Some(reason) = fatal.or_else(|| io_failure(&job_record)) {
+            if let Some(reason) = fatal.or_else(|| io_failure(job, &job_record)) {
                 phase.outcome = Outcome::Failed { reason: format!("job `{}`: {reason}", job.name) };
             }
             phase.jobs.push(job_record);
@@ -580,9 +580,10 @@ fn collect_report(thread: std::io::Result<std::thread::ScopedJoinHandle<'_, Opti
     }
 }
 
-/// The sentence about a job's first failed I/O or block that differed; any is an error of the run.
-pub(crate) fn io_failure(record: &trueio_model::JobRecord) -> Option<String> {
-    if let Some(failure) = record.failures.first() {
+/// The sentence about a job's first failed I/O or block that differed; any is an error of the run, but for those that
+/// the job was told to ignore.
+pub(crate) fn io_failure(job: &JobPlan, record: &trueio_model::JobRecord) -> Option<String> {
+    if let Some(failure) = record.failures.iter().find(|failure| !job.ignores(failure.op, failure.errno)) {
         let times = if failure.count > 1 { format!(" ({} times)", failure.count) } else { String::new() };
         return Some(format!(
             "a {} of {} bytes at offset {} of `{}` failed{times}: {}",

@@ -47,7 +47,7 @@ impl Setting<'_> {
             let mut records = Vec::new();
             for (job, reports) in round_jobs.iter().zip(reports) {
                 let (record, _, fatal, _) = merge(job, reports, Vec::new());
-                if let Some(reason) = fatal.or_else(|| io_failure(&record)) {
+                if let Some(reason) = fatal.or_else(|| io_failure(job, &record)) {
                     let reason = format!("job `{}`, steady-state round {}: {reason}", job.name, number + 1);
                     return (state, Outcome::Failed { reason });
                 }

@@ -6,6 +6,9 @@ use trueio_job::fio::Surroundings;
 /// Longest job file that is read, in bytes; the reader says so of a longer one.
 const FILE_BYTES_MAX: u64 = (16 << 20) + 1;
 
+/// Most names below a directory of `opendir`: a job has no more files.
+const ENTRIES_MAX: u32 = 1 << 16;
+
 /// This machine.
 #[derive(Debug)]
 pub(crate) struct Live;
@@ -26,6 +29,10 @@ impl Surroundings for Live {
         String::from_utf8(bytes).map_err(|_| "it is not text (UTF-8)".to_owned())
     }
 
+    fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String> {
+        files_below(directory)
+    }
+
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
     }
@@ -41,4 +48,38 @@ impl Surroundings for Live {
     fn processors(&self) -> u64 {
         std::thread::available_parallelism().map_or(1, |count| count.get() as u64)
     }
+}
+
+/// The files below a directory, in the order of their names, and how many more are empty. Links are not followed.
+fn files_below(directory: &str) -> Result<(Vec<String>, u64), String> {
+    let (mut files, mut empty_count, mut seen) = (Vec::new(), 0, 0);
+    let mut directories = vec![directory.trim_end_matches('/').to_owned()];
+    if directory.starts_with('/') && directories[0].is_empty() {
+        directories[0] = "/".to_owned();
+    }
+    while let Some(directory) = directories.pop() {
+        let failed = |error: std::io::Error| format!("`{directory}` cannot be read: {error}");
+        for entry in std::fs::read_dir(&directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            seen += 1;
+            if seen > ENTRIES_MAX {
+                return Err(format!("there are more than {ENTRIES_MAX} names below it"));
+            }
+            let Ok(name) = entry.file_name().into_string() else {
+                return Err(format!("`{directory}` holds a name that is not text (UTF-8)"));
+            };
+            let path = format!("{}/{name}", directory.trim_end_matches('/'));
+            // A file that went meanwhile is none.
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.is_dir() {
+                directories.push(path);
+            } else if metadata.is_file() && metadata.len() > 0 {
+                files.push(path);
+            } else if metadata.is_file() {
+                empty_count += 1;
+            }
+        }
+    }
+    files.sort();
+    Ok((files, empty_count))
 }

@@ -52,10 +52,37 @@ pub struct Generator {
     left_loops: u64,
     left_ios: u64,
     is_endless: bool,
+    /// Where cached pages are dropped before each further pass.
+    passes: Option<Passes>,
     /// What comes after the last whole block of a body that is fetched, the next one last.
     tail: Vec<Request>,
     /// The log that says what comes, instead of all of this.
     replay: Option<Box<Replay>>,
+}
+
+/// Pages are dropped where a pass over a file ends and another request follows.
+#[derive(Debug, Default)]
+struct Passes {
+    /// Before the next request: of this file, or of all (`Some(None)`).
+    due: Option<Option<u16>>,
+    /// A request came since pages were dropped.
+    is_begun: bool,
+}
+
+impl Passes {
+    /// A pass over a file ended, or one over all of them.
+    fn end(&mut self, file: Option<u16>) {
+        if self.is_begun {
+            self.due = Some(file);
+        }
+    }
+
+    /// What is to be dropped before the next request.
+    fn take(&mut self) -> Option<Request> {
+        let due = self.due.take();
+        self.is_begun &= due.is_none();
+        due.map(Request::drop_pages)
+    }
 }
 
 #[derive(Debug)]
@@ -252,7 +279,15 @@ impl Generator {
             (every, _) => Some(FlushEvery { every, data_only: false, writes: 0, file: 0 }),
         };
         let turns = Calendar::new(plan, worker).filter(|calendar| calendar.next_op().is_some());
-        let is_plain = files.len() == 1 && flush.is_none() && steps.is_none() && turns.is_none();
+        let passes = plan.handling.invalidates_each_pass.then(Passes::default);
+        // Of one operation in order, or each block once: there a pass ends where a block of requests does.
+        let is_simple = matches!(pattern.mix, OpMix::Only(_))
+            && files.iter().all(|file| matches!(file.place, Place::Sequential { .. } | Place::Once { .. }));
+        let is_plain = files.len() == 1
+            && flush.is_none()
+            && steps.is_none()
+            && turns.is_none()
+            && (passes.is_none() || is_simple);
         let plain_size = fixed.filter(|_| is_plain).map(|size| size as u32);
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -272,6 +307,7 @@ impl Generator {
             left_loops: plan.limits.loops,
             left_ios: plan.limits.io_count.unwrap_or(u64::MAX),
             is_endless: plan.limits.is_time_based,
+            passes,
             tail: tail_of(plan),
             replay,
         }
@@ -348,6 +384,9 @@ impl Generator {
             if self.left_bytes < size && self.left_loops > 1 {
                 self.left_loops -= 1;
                 self.left_bytes = self.loop_bytes;
+                if let Some(passes) = &mut self.passes {
+                    passes.end(None);
+                }
             }
             allowed = allowed.min(self.left_bytes / size);
         }
@@ -362,9 +401,23 @@ impl Generator {
     }
 
     fn refill_plain(&mut self, size: u32, out: &mut [Request; REQUEST_BLOCK]) -> usize {
-        let count = self.allowance(u64::from(size));
+        let mut count = self.allowance(u64::from(size));
         if count == 0 {
             return 0;
+        }
+        if let Some(passes) = &mut self.passes {
+            let file = &mut self.files[0];
+            count = count.min(file.blocks_left(u64::from(size)).unwrap_or(count));
+            if count == 0 {
+                file.begin_pass();
+                passes.end(None);
+                count = 1;
+            }
+            if let Some(dropping) = passes.take() {
+                out[0] = dropping;
+                return 1;
+            }
+            passes.is_begun = true;
         }
         let mix = self.mix;
         for slot in &mut out[..count] {
@@ -387,6 +440,9 @@ impl Generator {
                 }
                 for (slot, block) in out.iter_mut().zip(&blocks[..filled]) {
                     slot.offset = base + block * unit;
+                }
+                if let (Some(_), Place::Once { left, .. }) = (&self.passes, &mut file.place) {
+                    *left -= filled as u64;
                 }
                 filled
             }
@@ -424,6 +480,13 @@ impl Generator {
     fn next_request(&mut self) -> Option<Request> {
         if let Some(second) = self.second.take() {
             return Some(second);
+        }
+        // Only if another request follows.
+        if self.passes.is_some()
+            && self.allowance(self.unit) > 0
+            && let Some(dropping) = self.passes.as_mut().and_then(Passes::take)
+        {
+            return Some(dropping);
         }
         if let Some(flush) = &mut self.flush
             && flush.writes == flush.every
@@ -464,6 +527,12 @@ impl Generator {
             FileSelection::RoundRobin => self.file = (file_index + 1) % self.files.len(),
             FileSelection::Sequential if is_pass_over => self.file = (file_index + 1) % self.files.len(),
             FileSelection::Sequential | FileSelection::Random => {}
+        }
+        if let Some(passes) = &mut self.passes {
+            passes.is_begun = true;
+            if is_pass_over {
+                passes.end(Some(file_index as u16));
+            }
         }
         self.take(1, length);
         if let Some(turns) = &mut self.turns {
@@ -539,6 +608,24 @@ impl FileCursor {
             self.pass = 0;
         }
         (self.offset + offset, length, is_over)
+    }
+
+    /// Blocks of a size until the pass over the region ends; `None` if they are not counted.
+    fn blocks_left(&self, size: u64) -> Option<usize> {
+        let left = match &self.place {
+            Place::Sequential { next } => (self.unit_count * size).saturating_sub(next.iter().copied().max()?) / size,
+            Place::Once { left, .. } => *left,
+            Place::Cover { .. } | Place::Sampled { .. } => return None,
+        };
+        Some(usize::try_from(left).unwrap_or(usize::MAX))
+    }
+
+    /// Begins the next pass of a region whose blocks were counted.
+    fn begin_pass(&mut self) {
+        match &mut self.place {
+            Place::Sequential { next } => *next = [0; 3],
+            _ => self.next_pass(),
+        }
     }
 
     /// Begins the next pass, in another order.

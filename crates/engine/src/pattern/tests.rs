@@ -451,3 +451,51 @@ fn each_block_is_trimmed_and_then_written_and_counts_once() {
         assert_eq!((pair[0].offset, pair[0].length), (pair[1].offset, pair[1].length));
     }
 }
+
+/// Goal: pages are dropped where a pass ends and another begins, never at the job's end, and the I/Os are those of a job
+/// that drops nothing.
+#[test]
+fn pages_are_dropped_between_two_passes_and_nothing_else_changes() {
+    let orders = [ONCE, AGAIN, Order::Sequential];
+    let mixes = [READ, OpMix::ReadWrite { read_percent: 50 }];
+    for order in orders {
+        for mix in mixes {
+            for (files, loops, io_bytes) in [(1, 3, 100), (1, 1, 300), (2, 2, 200), (1, 2, 150), (1, 3, 40)] {
+                let mut plan = plan(100, 512, mix, order.clone(), BlockSizes::Fixed(UNIT));
+                plan.files = vec![plan.files[0].clone(); files];
+                (plan.limits.loops, plan.limits.io_bytes) = (loops, io_bytes * UNIT);
+                let plain = take(&plan, 0, 10_000);
+                plan.handling.invalidates_each_pass = true;
+                let dropping = take(&plan, 0, 10_000);
+                let name = format!("{order:?} {mix:?} {files} {loops} {io_bytes}");
+                let kept: Vec<Request> = dropping.iter().filter(|request| !request.drops_pages()).copied().collect();
+                assert_eq!(kept, plain, "{name}");
+                assert!(!dropping.last().unwrap().drops_pages() && !dropping[0].drops_pages(), "{name}");
+                assert!(!dropping.windows(2).any(|two| two[0].drops_pages() && two[1].drops_pages()), "{name}");
+                let count = dropping.len() - kept.len();
+                // A mixed sequential job has a place for each direction, and each comes to the end by itself.
+                if mix == READ || order != Order::Sequential {
+                    let expected = match (files, loops, io_bytes) {
+                        // The first of two files by itself in each loop, and all where the second begins.
+                        (2, ..) => 3,
+                        // Where a loop ends, and where a pass does.
+                        (1, 2, 150) | (1, 3, 40) => 3,
+                        _ => 2,
+                    };
+                    let most = if order == Order::Sequential || order == ONCE { expected } else { expected + 1 };
+                    assert!((expected..=most).contains(&count), "{name}: {count}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_job_without_end_drops_pages_with_each_pass() {
+    let mut plan = plan(100, 0, READ, ONCE, BlockSizes::Fixed(UNIT));
+    plan.limits.is_time_based = true;
+    plan.handling.invalidates_each_pass = true;
+    let requests = take(&plan, 0, 505);
+    let places: Vec<usize> = (0..505).filter(|index| requests[*index].drops_pages()).collect();
+    assert_eq!(places, [100, 201, 302, 403, 504]);
+}

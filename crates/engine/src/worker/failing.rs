@@ -39,7 +39,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         let base = if request.op == OpKind::Write { self.write_buffers_from } else { 0 };
         let address = self.pool.buffer_ptr(base + completion.slot as usize) as u64;
         self.note_failure(&request, errno, completion.result.max(0) as u64, address);
-        if !self.context.plan.continue_on_error {
+        if !self.context.plan.goes_on_after(request.op, errno) {
             self.is_done = true;
         }
     }
@@ -63,6 +63,11 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 explanation: explain(request, errno, returned, address, target),
             });
         }
+    }
+
+    /// True if an I/O failed, and not as the job was told to ignore.
+    pub(super) fn has_failures(&self) -> bool {
+        self.failures.iter().any(|failure| !self.context.plan.ignores(failure.op, failure.errno))
     }
 
     pub(super) fn path(&self, file: u16) -> String {

@@ -46,7 +46,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         }
         let usage = thread_usage();
         self.flush_logs();
-        let has_failed = self.fatal.is_some() || !self.failures.is_empty();
+        let has_failed = self.fatal.is_some() || self.has_failures();
         let scheduling = &self.context.plan.scheduling;
         if scheduling.ends_others || scheduling.ends_others_on_error && has_failed {
             // The phase has a flag of its own where a job ends others.
@@ -74,7 +74,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             let state = verifier.state(plan, self.context.worker, self.issued());
             self.notes.push(state.save());
         }
-        let can_verify = self.fatal.is_none() && self.failures.is_empty() && !self.was_stopped;
+        let can_verify = self.fatal.is_none() && !self.has_failures() && !self.was_stopped;
         if wrote
             && can_verify
             && !self.has_given_up()

@@ -9,7 +9,7 @@ use crate::engines::{Completion, Engine, EngineError};
 use crate::pattern::{Generator, mix64};
 use crate::request::{REQUEST_BLOCK, Request};
 use crate::verify::{self, BlockSeal};
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
@@ -29,6 +29,8 @@ pub(super) struct Verifier {
     waiting: Vec<(Request, u64)>,
     /// Writes since blocks were last trimmed, with their numbers.
     untrimmed: Vec<(Request, u64)>,
+    /// Those of them that are to be trimmed, and were too many for one go.
+    to_trim: VecDeque<(Request, u64)>,
     /// The numbers of writes whose blocks were trimmed.
     trimmed: HashSet<u64>,
 }
@@ -51,6 +53,7 @@ impl Verifier {
             issued_max: state.map(|state| state.issued),
             waiting: Vec::with_capacity(plan.backlog as usize),
             untrimmed: Vec::with_capacity(trim_backlog as usize),
+            to_trim: VecDeque::new(),
             trimmed: HashSet::new(),
             plan,
         }))
@@ -189,11 +192,11 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             return Ok(());
         };
         let seed = self.context.plan.seed;
-        let chosen: Vec<(Request, u64)> = verifier
-            .untrimmed
-            .drain(..)
-            .filter(|(_, sequence)| mix64(seed ^ sequence) % 100 < u64::from(trim.percent))
-            .collect();
+        let is_chosen = |(_, sequence): &(Request, u64)| mix64(seed ^ sequence) % 100 < u64::from(trim.percent);
+        verifier.to_trim.extend(verifier.untrimmed.drain(..).filter(is_chosen));
+        let count = if trim.batch > 0 { trim.batch as usize } else { usize::MAX };
+        let count = count.min(verifier.to_trim.len());
+        let chosen: Vec<(Request, u64)> = verifier.to_trim.drain(..count).collect();
         for (request, sequence) in chosen {
             let request = Request { op: OpKind::Trim, ..request };
             let before = self.clock.now();

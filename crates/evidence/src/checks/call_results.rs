@@ -6,12 +6,12 @@
 //!
 //! Cannot see: a call that succeeded without doing what was asked. Every other check is about that.
 //!
-//! Threshold: none. At least one I/O, no failure.
+//! Threshold: none. At least one I/O, no failure but those that `ignore_error` named beforehand; these are told.
 
 use crate::explain::explain_failure;
 use crate::facts::{PhaseFacts, finding};
 use trueio_model::units::format_count;
-use trueio_model::{Check, CheckOutcome, IoFailure};
+use trueio_model::{Check, CheckOutcome, IoFailure, JobPlan};
 
 pub(crate) const NAME: &str = "call_results";
 
@@ -23,14 +23,21 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let errors: u64 = ops().map(|op| op.error_count).sum();
     let shorts: u64 = ops().map(|op| op.short_count).sum();
     let differing: u64 = facts.records.iter().map(|record| record.verify_failure_count).sum();
-    let first: Option<&IoFailure> = facts.records.iter().flat_map(|record| &record.failures).next();
+    // What a job was told to ignore is counted, and does not contradict it.
+    let of_jobs = || {
+        let pairs = facts.jobs.iter().zip(facts.records);
+        pairs.flat_map(|(job, record)| record.failures.iter().map(move |failure| (job, failure)))
+    };
+    let is_ignored = |(job, failure): &(&JobPlan, &IoFailure)| job.ignores(failure.op, failure.errno);
+    let ignored: u64 = of_jobs().filter(is_ignored).map(|(_, failure)| failure.count).sum();
+    let first: Option<&IoFailure> = of_jobs().find(|pair| !is_ignored(pair)).map(|(_, failure)| failure);
 
     let found =
         format!("{} succeeded, {} failed, {} short", format_count(good), format_count(errors), format_count(shorts));
     let report = |outcome, sentence: String| {
         finding(NAME, outcome, WITNESS, "every I/O in full, no error", found.clone(), sentence)
     };
-    if errors + shorts > 0 || first.is_some() {
+    if errors + shorts > ignored || first.is_some() {
         let why = match first {
             Some(failure) if failure.explanation.is_empty() => explain_failure(failure, facts.target_of(&failure.path)),
             Some(failure) => failure.explanation.clone(),
@@ -56,5 +63,13 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     }
     let real = facts.jobs.iter().any(|job| job.engine.touches_files());
     let tail = if real { "" } else { " No device was involved: the figures are the tool's own cost." };
+    if ignored > 0 {
+        let (good, ignored) = (format_count(good), format_count(ignored));
+        let sentence = format!(
+            "{ignored} I/Os failed or were short in ways that the job was told to ignore (`ignore_error`); {good} \
+             transferred data, and of these are the figures.{tail}"
+        );
+        return report(CheckOutcome::Passed, sentence);
+    }
     report(CheckOutcome::Passed, format!("All {} I/Os succeeded in full.{tail}", format_count(good)))
 }

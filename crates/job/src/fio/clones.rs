@@ -1,7 +1,7 @@
 //! What differs from clone to clone of a job: its name here, its files, seed, delay, offset, processors.
 
 use super::Word;
-use super::lower::{Run, Said, preset};
+use super::lower::{Run, Said, preset, writes};
 use super::problem::Problems;
 use super::value::{BadValue, KbBase, read_number, read_size, read_time_ns};
 use crate::plan::splitmix64;
@@ -80,6 +80,9 @@ pub(super) fn files(said: &Said, clone: u64, spec: &mut JobSpec, run: &mut Run, 
         }
         return true;
     }
+    if let Some(word) = said.word("opendir").filter(|word| !word.text().is_empty()) {
+        return files_below(said, word, spec, run, problems);
+    }
     if let Some(word) = said.word("filename") {
         match ValueKind::Paths.read(word.text()) {
             Ok(paths) => spec.set("filename", ValueKind::Paths.write(&paths), word.origin()),
@@ -113,6 +116,44 @@ pub(super) fn files(said: &Said, clone: u64, spec: &mut JobSpec, run: &mut Run, 
             said.complain_about("filename_format", message, None, problems);
         }
     }
+    true
+}
+
+/// The files of `opendir`; false if reading must end.
+fn files_below(said: &Said, word: &Word, spec: &mut JobSpec, run: &mut Run, problems: &mut Problems) -> bool {
+    let mut complain = |message: String, hint: &str| {
+        said.complain_about("opendir", message, Some(hint.to_owned()), problems);
+        true
+    };
+    if writes(spec) {
+        let message = "`opendir` names no file, and only files that are named are written".to_owned();
+        return complain(message, "name the files (`filename=a:b`), or let the job read");
+    }
+    if let Some(name) = ["filename", "directory"].into_iter().find(|name| said.word(name).is_some()) {
+        let message = format!("`opendir` and `{name}` both say where the files are");
+        return complain(message, "leave one of them out");
+    }
+    let (files, empty_count) = match run.around.files_below(word.text()) {
+        Ok(found) => found,
+        Err(reason) => {
+            return complain(format!("`opendir={}`: {reason}", word.text()), "name a directory that can be read");
+        }
+    };
+    if empty_count > 0 {
+        run.note(&said.section.name, format!("{empty_count} files below `{}` are empty: not read", word.text()));
+    }
+    if files.is_empty() {
+        return complain(format!("no file below `{}` holds anything", word.text()), "name another directory");
+    }
+    run.files = run.files.saturating_add(files.len() as u64);
+    if run.files > FILES_MAX {
+        complain(format!("the jobs have more than {FILES_MAX} files together"), "name a smaller directory");
+        return false;
+    }
+    if said.word("nrfiles").is_some() {
+        run.note(&said.section.name, "`nrfiles` has no effect: `opendir` names the files".to_owned());
+    }
+    spec.set("filename", write_paths(&files), word.origin());
     true
 }
 

@@ -8,7 +8,7 @@ use super::command_line::Asked;
 use super::options::{Fate, FioOption, Kind};
 use super::problem::{FioProblem, Problems};
 use super::value::{BadValue, KbBase, read_number, read_time_ns, translate};
-use super::{JOBS_MAX, PRESET, Section, Settings, Word, engines};
+use super::{JOBS_MAX, PRESET, Section, Settings, Surroundings, Word, engines};
 use crate::plan::join_path;
 use crate::table::{OptionRow, overlay, row, value_hint};
 use crate::value::{write_bytes, write_duration};
@@ -23,6 +23,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("direct", "off"),
     ("fadvise_hint", "pattern"),
     ("fixedbufs", "false"),
+    ("invalidate", "each_pass"),
     ("registerfiles", "false"),
     ("unlink", "false"),
 ];
@@ -34,6 +35,7 @@ pub(super) fn preset() -> Origin {
 /// What is carried from job to job.
 pub(super) struct Run<'a> {
     pub(super) settings: &'a Settings,
+    pub(super) around: &'a dyn Surroundings,
     jobs: Vec<JobSpec>,
     names: BTreeMap<String, u64>,
     group: u32,
@@ -72,11 +74,13 @@ impl Run<'_> {
 pub(super) fn lower(
     sections: &[Section],
     settings: &Settings,
+    around: &dyn Surroundings,
     problems: &mut Problems,
     notes: &mut Vec<String>,
 ) -> Vec<JobSpec> {
     let mut run = Run {
         settings,
+        around,
         jobs: Vec::new(),
         names: BTreeMap::new(),
         group: 0,
@@ -130,6 +134,7 @@ fn job(section: &Section, run: &mut Run, problems: &mut Problems) -> bool {
     cache(&mut said, problems);
     rates(&mut said, problems);
     priorities(&mut said, run, problems);
+    working_set(&mut said, run, problems);
     exec(&said, run, problems);
     exec_engine(&mut said, run, problems);
     if said.is_on("create_on_open") {
@@ -185,6 +190,10 @@ fn job(section: &Section, run: &mut Run, problems: &mut Problems) -> bool {
             return false;
         }
         of_clone(&said, clone, &mut spec, problems);
+        let is_percent = |offset: &SpecValue| offset.text.ends_with('%');
+        if spec.options.get("offset").is_some_and(is_percent) && !spec.options.contains_key("offset_align") {
+            spec.set("offset_align", "0", preset());
+        }
         spec.fio = Some(Box::new(FioJob {
             name: section.name.clone(),
             clone: clone as u32,
@@ -325,6 +334,7 @@ fn take(
             rw
         }
         ("fallocate", "posix") => "native",
+        ("invalidate", "" | "1") => "each_pass",
         // fio looks whether the kernel knows them, and every kernel with io_uring that is still served does.
         ("nonvectored", "-1") => "1",
         // A log without a name is called after the job.
@@ -372,10 +382,6 @@ fn special(option: &FioOption, word: &Word) -> Option<FioProblem> {
         "fallocate" if text == "keep" => (
             format!("`fallocate={text}` makes a file whose length says nothing of its space, which is not done here"),
             "`fallocate=native`, or `none` to measure appending",
-        ),
-        "continue_on_error" if matches!(text, "read" | "write" | "verify") => (
-            format!("`continue_on_error={text}` passes over some errors and not others, which is not done here"),
-            "`continue_on_error=all` counts failed I/Os, and the run fails",
         ),
         "file_service_type" if text.contains(':') => (
             format!("`file_service_type={text}` stays with a file for some I/Os, which is not done here"),
@@ -552,6 +558,27 @@ fn engine_and_queue(said: &mut Said, run: &mut Run, problems: &mut Problems) {
     }
     if let Some((least, origin)) = complete.filter(|_| holds_a_queue) {
         said.spec.set("iodepth_batch_complete_min", least.clamp(1, depth).to_string(), origin);
+    }
+}
+
+/// What repeated blocks are drawn from.
+fn working_set(said: &mut Said, run: &mut Run, problems: &mut Problems) {
+    const NAME: &str = "dedupe_working_set_percentage";
+    let is_set = said.word("dedupe_mode").is_some_and(|word| word.text() == "working_set");
+    if !is_set {
+        if said.word(NAME).is_some() {
+            run.remark(format!("`{NAME}` has no effect without `dedupe_mode=working_set`, as in fio"));
+        }
+        return;
+    }
+    match said.word(NAME) {
+        None => said.spec.set(NAME, "5", preset()),
+        Some(word) => {
+            let origin = word.origin();
+            if let Some(text) = said.by_row(NAME, problems) {
+                said.spec.set(NAME, text, origin);
+            }
+        }
     }
 }
 

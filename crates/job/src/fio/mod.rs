@@ -69,6 +69,15 @@ pub trait Surroundings {
     fn memory_bytes(&self) -> u64;
     /// `$ncpus`.
     fn processors(&self) -> u64;
+    /// The regular files below a directory that hold anything, and how many hold nothing: for `opendir`. Links are not
+    /// followed. In the order of their names.
+    ///
+    /// # Errors
+    /// Why they cannot be had.
+    fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String> {
+        let _ = directory;
+        Err("directories are not looked at here".to_owned())
+    }
     /// Whom a server reads this for (`unique_filename`, `$clientuid`); `None`: it is no server.
     fn client(&self) -> Option<String> {
         None
@@ -316,7 +325,7 @@ pub fn read(arguments: &[String], around: &dyn Surroundings) -> Result<FioReques
         let message = if files.is_empty() { "no job is defined" } else { "no job is defined in the job files" };
         return Err(FioError::of(message, Some(hint)));
     }
-    finish(action, sections, settings, remarks, problems)
+    finish(action, sections, settings, remarks, around, problems)
 }
 
 /// Reads a job file of fio's by itself, as `trueio run` does.
@@ -333,7 +342,7 @@ pub fn read_job_file(path: &str, text: &str, around: &dyn Surroundings) -> Resul
         let hint = Some("a job is a section of its own: `[NAME]`".to_owned());
         return Err(FioError::of(format!("`{path}` defines no job"), hint));
     }
-    finish(Action::Run, sections, settings, Vec::new(), problems)
+    finish(Action::Run, sections, settings, Vec::new(), around, problems)
 }
 
 fn finish(
@@ -341,10 +350,11 @@ fn finish(
     sections: Vec<Section>,
     settings: Settings,
     remarks: Vec<String>,
+    around: &dyn Surroundings,
     mut problems: Problems,
 ) -> Result<FioRequest, FioError> {
     let mut notes = Vec::new();
-    let jobs = lower::lower(&sections, &settings, &mut problems, &mut notes);
+    let jobs = lower::lower(&sections, &settings, around, &mut problems, &mut notes);
     if settings.are_warnings_fatal {
         for note in &notes {
             let hint = Some("leave out `--warnings-fatal` to run with this note".to_owned());

@@ -208,7 +208,7 @@ pub(super) fn check_without_data(
     Ok(())
 }
 
-pub(super) fn plan_queue(values: &mut Values, engine: EngineKind) -> Result<Queue, Refusal> {
+pub(super) fn plan_queue(planner: &mut Planner, values: &mut Values, engine: EngineKind) -> Result<Queue, Refusal> {
     let depth = values.small("iodepth").unwrap_or(1);
     let submit_batch = values.small("iodepth_batch");
     let complete_min = values.small("iodepth_batch_complete_min").unwrap_or(1);
@@ -249,5 +249,9 @@ pub(super) fn plan_queue(values: &mut Values, engine: EngineKind) -> Result<Queu
     }
     // At the depth itself, or one below, there is nothing to wait for: one completion makes room.
     let low = if low + 1 >= depth { 0 } else { low };
-    Ok(Queue { depth, submit_batch, complete_min, complete_max, low })
+    let serializes_overlap = values.bool("serialize_overlap") && depth > 1;
+    if depth == 1 {
+        note_unused(planner, values, &["serialize_overlap"], "one I/O at a time overlaps with none");
+    }
+    Ok(Queue { depth, submit_batch, complete_min, complete_max, low, serializes_overlap })
 }

@@ -41,6 +41,8 @@ pub(super) struct Use {
     pub(super) moves_no_data: bool,
     /// The largest block of the operations used, in bytes.
     pub(super) block_bytes_max: u64,
+    /// The smallest, in bytes.
+    pub(super) block_bytes_min: u64,
     /// The job's seed, for sizes that are drawn.
     pub(super) seed: u64,
 }
@@ -288,7 +290,11 @@ fn region_of_existing(
         Some(Extent::Bytes(bytes)) => bytes,
         Some(Extent::Percent(percent)) => {
             let bytes = percent_of(target_bytes, percent);
-            bytes - bytes % usage.block_bytes_max
+            match values.number("offset_align") {
+                None => bytes - bytes % usage.block_bytes_max,
+                Some(0) => bytes.next_multiple_of(usage.block_bytes_min.max(1)),
+                Some(align) => bytes.checked_next_multiple_of(align).unwrap_or(u64::MAX),
+            }
         }
         None => 0,
     };
@@ -297,6 +303,10 @@ fn region_of_existing(
     let size_bytes = match (filesize, values.extent("size")) {
         (Some(bytes), _) => bytes,
         (None, Some(Extent::Bytes(bytes))) => bytes / file_count as u64,
+        // Rounding up the one must not push the other over the end.
+        (None, Some(Extent::Percent(percent))) if matches!(values.extent("offset"), Some(Extent::Percent(_))) => {
+            percent_of(target_bytes, percent).min(target_bytes.saturating_sub(offset_bytes))
+        }
         (None, Some(Extent::Percent(percent))) => percent_of(target_bytes, percent),
         (None, None) if offset_bytes >= target_bytes && target_bytes > 0 => {
             return Err(values.refuse("offset", beyond(usage.block_bytes_max)));

@@ -4,7 +4,7 @@ use super::Planner;
 use super::job::{Ops, note_unused};
 use super::values::Values;
 use crate::refusal::{Refusal, Rule};
-use trueio_model::{Advice, EngineKind, Handling, Memory};
+use trueio_model::{Advice, DirectPolicy, EngineKind, Handling, Limits, Memory, Order};
 
 /// Buffers, advice, and whether there is any I/O at all.
 pub(super) fn plan_handling(
@@ -56,5 +56,25 @@ pub(super) fn plan_handling(
         };
         return Err(values.refuse("steady_state", rule));
     }
-    Ok(Handling { creates_only, advice: if opens_files { advice } else { Advice::None }, memory, huge_page_bytes })
+    let advice = if opens_files { advice } else { Advice::None };
+    Ok(Handling { creates_only, advice, invalidates_each_pass: false, memory, huge_page_bytes })
+}
+
+/// True if cached pages can matter in a further pass: the job is buffered, and goes over its files again. fio, too,
+/// knows no passes of a job that is `time_based` and draws blocks that may come again.
+pub(super) fn has_further_passes(
+    values: &Values,
+    engine: EngineKind,
+    direct: DirectPolicy,
+    order: &Order,
+    limits: &Limits,
+    region_bytes: u64,
+) -> bool {
+    let is_drawn_again = matches!(order, Order::Random { each_block_once: false, .. });
+    let has_passes = match limits.is_time_based {
+        true => !is_drawn_again,
+        false => limits.io_bytes.saturating_mul(limits.loops) > region_bytes,
+    };
+    let is_cached = engine.touches_files() && direct != DirectPolicy::Require && !values.bool("pre_read");
+    has_passes && is_cached && limits.io_count.is_none_or(|count| count > 1)
 }

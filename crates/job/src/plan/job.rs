@@ -7,7 +7,7 @@ use super::direct::{alignment_of, check_atomic, plan_direct, settle_buffers, set
 use super::durability::{plan_flush, plan_sync};
 use super::engine::{check_polling, check_without_data, plan_cpu_load, plan_engine, plan_engine_options, plan_queue};
 use super::files::{Use, plan_files};
-use super::handling::plan_handling;
+use super::handling::{has_further_passes, plan_handling};
 use super::limits::{plan_limits, plan_steady_state, plan_times};
 use super::names::plan_names;
 use super::output::plan_output;
@@ -16,6 +16,7 @@ use super::priority::{plan_own_priority, plan_shares};
 use super::replay::{Replayed, plan_iolog, plan_replay};
 use super::source::plan_body;
 use super::steps::plan_steps;
+use super::tolerance::plan_tolerance;
 use super::values::Values;
 use super::verify::{Verified, plan_verify};
 use crate::refusal::{Refusal, Rule};
@@ -100,7 +101,7 @@ pub(super) fn plan_job(
     let direct = plan_direct(values, engine, write_flags, uring)?;
     let sync = plan_sync(planner, values, engine, ops)?;
     let flush = plan_flush(planner, values)?;
-    let queue = plan_queue(values, engine)?;
+    let queue = plan_queue(planner, values, engine)?;
 
     let body = plan_body(planner, values, engine, (ops.mix, ops.is_random), &sizes[1], write_flags)?;
 
@@ -113,6 +114,7 @@ pub(super) fn plan_job(
         opens_files: engine.opens_files(),
         moves_no_data: engine.moves_no_data(),
         block_bytes_max,
+        block_bytes_min: used.iter().map(|(_, sizes)| sizes.min_bytes()).min().unwrap_or(0),
         seed,
     };
     if engine == EngineKind::Mmap && usage.writes && values.choice("fallocate") == Some("none") {
@@ -181,7 +183,27 @@ pub(super) fn plan_job(
         has_steps: !steps.is_none(),
     };
     let verify = plan_verify(planner, values, &verified)?;
-    let content = plan_content(planner, values, ops)?;
+    let tolerance = plan_tolerance(values, verify.as_ref())?;
+    let mut content = plan_content(planner, values, ops)?;
+    match values.number("dedupe_working_set_percentage") {
+        Some(percent) if percent + u64::from(content.duplicate_percent) > 100 => {
+            let rule = Rule::Contradiction {
+                one: values.quote("dedupe_working_set_percentage"),
+                other: values.quote("dedupe_percentage"),
+                reason: "the blocks of the set are different ones, and with the repeats they are more than all",
+                hint: "lower one of them, to 100 together",
+            };
+            return Err(values.refuse("dedupe_working_set_percentage", rule));
+        }
+        Some(percent) if content.duplicate_percent > 0 => {
+            let bytes = u128::from(region_bytes) * u128::from(percent) / 100;
+            content.duplicate_count = (bytes / u128::from(sizes[1].min_bytes().max(1))).max(1) as u64;
+        }
+        _ => note_unused(planner, values, &["dedupe_working_set_percentage"], "no block repeats another"),
+    }
+    let mut handling = plan_handling(planner, values, engine, ops)?;
+    handling.invalidates_each_pass = values.choice("invalidate") == Some("each_pass")
+        && has_further_passes(values, engine, direct, &order, &limits, region_bytes);
     let pace = plan_pace(planner, values, ops.mix)?;
     let think = plan_think(planner, values);
     let cpus = values.cpus("cpus_allowed").unwrap_or(&[]).to_vec();
@@ -257,13 +279,14 @@ pub(super) fn plan_job(
         nice,
         scheduling: plan_scheduling(planner, values)?,
         priorities,
-        handling: plan_handling(planner, values, engine, ops)?,
-        invalidate: values.bool("invalidate"),
+        handling,
+        invalidate: values.choice("invalidate") != Some("off"),
         pre_read: values.bool("pre_read"),
         seed,
         buffer_alignment_bytes,
         buffer_offset_bytes,
         continue_on_error: values.choice("continue_on_error") == Some("all"),
+        tolerance,
         trace_syscalls: values.bool("trace_syscalls"),
         strace: values.bool("strace"),
         output,
@@ -403,6 +426,7 @@ fn plan_content(planner: &mut Planner, values: &Values, ops: Ops) -> Result<Cont
         pattern: values.pattern("buffer_pattern").unwrap_or_default().to_vec(),
         compressible_percent: percent("buffer_compress_percentage"),
         duplicate_percent: percent("dedupe_percentage"),
+        duplicate_count: 0,
         refill: values.bool("refill_buffers"),
     };
     let Some((fixed, _)) = fixed.filter(|_| ops.has(OpKind::Write)) else { return Ok(content) };

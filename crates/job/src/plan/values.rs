@@ -233,6 +233,15 @@ impl Values {
         }
     }
 
+    /// Error numbers of reads, and of writes and trims.
+    pub(super) fn errors(&self, name: &str) -> Option<&[Vec<i32>; 2]> {
+        match &self.item(name).value {
+            Some(Value::Errors(lists)) => Some(lists),
+            None => None,
+            other => unreachable!("`{name}` is no list of errors: {other:?}"),
+        }
+    }
+
     pub(super) fn names(&self, name: &str) -> &[String] {
         match &self.item(name).value {
             Some(Value::Names(names)) => names,

@@ -24,7 +24,7 @@ pub(super) struct Verified<'a> {
 }
 
 /// Options that mean something beside `verify` only.
-const BESIDE: [&str; 15] = [
+const BESIDE: [&str; 16] = [
     "do_verify",
     "verify_only",
     "verify_interval",
@@ -40,6 +40,7 @@ const BESIDE: [&str; 15] = [
     "trim_percentage",
     "trim_verify_zero",
     "trim_backlog",
+    "trim_backlog_batch",
 ];
 
 pub(super) fn plan_verify(
@@ -146,7 +147,12 @@ fn plan_details(values: &Values, ops: Ops, checksum: Checksum) -> Result<Verify,
     };
     let percent = u8::try_from(values.number("trim_percentage").unwrap_or(0)).expect("a percentage");
     let trim_backlog = values.number("trim_backlog").unwrap_or(0);
-    let trim = TrimVerify { percent, backlog: trim_backlog, is_zero: values.bool("trim_verify_zero") };
+    let trim = TrimVerify {
+        percent,
+        backlog: trim_backlog,
+        batch: values.number("trim_backlog_batch").unwrap_or(0),
+        is_zero: values.bool("trim_verify_zero"),
+    };
     let verify = Verify {
         interval_bytes: values.number("verify_interval").unwrap_or(0),
         header_offset_bytes: values.number("verify_offset").unwrap_or(0),
@@ -170,6 +176,10 @@ fn plan_details(values: &Values, ops: Ops, checksum: Checksum) -> Result<Verify,
         return Err(
             values.refuse("trim_percentage", incomplete(values, "trim_percentage", "`trim_backlog`: when to trim"))
         );
+    }
+    if trim_backlog == 0 && trim.batch > 0 {
+        let rule = incomplete(values, "trim_backlog_batch", "`trim_backlog`: when to trim");
+        return Err(values.refuse("trim_backlog_batch", rule));
     }
     if verify.backlog == 0 && verify.backlog_batch > 0 {
         let rule = incomplete(values, "verify_backlog_batch", "`verify_backlog`: when to read back");

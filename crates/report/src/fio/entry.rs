@@ -5,8 +5,8 @@ use super::FioOutput;
 use super::buckets::middles;
 use std::collections::BTreeMap;
 use trueio_model::{
-    CriterionRecord, DeviceCounters, Grouping, Histogram, IoPriority, JobPlan, JobRecord, JobSpec, OpKind, OpRecord,
-    Outcome, PhaseRecord, QueueCounts, RunRecord, SeriesRow, ThreadUsage, Unified,
+    CriterionRecord, DeviceCounters, EngineKind, Grouping, Histogram, IoPriority, JobPlan, JobRecord, JobSpec, OpKind,
+    OpRecord, Outcome, PhaseRecord, QueueCounts, RunRecord, SeriesRow, ThreadUsage, Unified,
 };
 
 /// fio's error number of a verification that failed.
@@ -487,7 +487,7 @@ fn error_of(unit: &Unit<'_>) -> i32 {
     }
     if let Some(failure) = job.failures.first() {
         // Errors that the job was told to go on after are counted apart.
-        return if unit.plan.continue_on_error { 0 } else { or_eio(failure.errno) };
+        return if unit.plan.goes_on_after(failure.op, failure.errno) { 0 } else { or_eio(failure.errno) };
     }
     match unit.phase.map(|phase| &phase.outcome) {
         Some(Outcome::Failed { reason }) if reason.starts_with(&format!("job `{}`:", unit.plan.name)) => {
@@ -540,7 +540,8 @@ fn threads_of(job: &JobRecord, unit: &Unit<'_>) -> ThreadUsage {
     threads
 }
 
-/// A worker that blocks has one I/O in flight, handed over and taken back alone.
+/// A worker that blocks has one I/O in flight, handed over and taken back alone. fio's `null` at a depth of 1 blocks,
+/// too, and neither hands over nor takes back.
 fn queue_of(job: &JobRecord, plan: &JobPlan) -> QueueCounts {
     if let Some(queue) = job.queue {
         return queue;
@@ -549,8 +550,10 @@ fn queue_of(job: &JobRecord, plan: &JobPlan) -> QueueCounts {
     let mut queue = QueueCounts::default();
     if plan.queue.depth == 1 {
         queue.depth[0] = count;
-        queue.submit[1] = count;
-        queue.complete[1] = count;
+        if plan.engine != EngineKind::Null {
+            queue.submit[1] = count;
+            queue.complete[1] = count;
+        }
     }
     queue
 }

@@ -115,7 +115,7 @@ pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>)
         write.short_count,
         trim.short_count
     );
-    if entry.plan.continue_on_error && entry.failure_count > 0 {
+    if entry.plan.goes_on_after_some() && entry.failure_count > 0 {
         let _ = writeln!(text, "     errors    : total={}, first_error={}", entry.failure_count, entry.first_error);
     }
     if entry.is_sum {

@@ -50,7 +50,7 @@ pub(super) fn lines(document: &Document<'_>, entries: &[&Entry<'_>]) -> String {
             line.push(counters.read_ms).push(counters.write_ms).push(counters.weighted_ms);
             line.push(format!("{:.2}%", disk.util_percent));
         }
-        if entry.plan.continue_on_error {
+        if entry.plan.goes_on_after_some() {
             line.push(entry.failure_count).push(entry.first_error);
         }
         if let Some(description) = document.description(entry.first).filter(|_| !entry.is_sum) {

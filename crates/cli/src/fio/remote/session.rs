@@ -171,6 +171,10 @@ impl Surroundings for Sent<'_> {
         }
     }
 
+    fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String> {
+        Live.files_below(directory)
+    }
+
     fn variable(&self, name: &str) -> Option<String> {
         self.jobs.variables.get(name).cloned()
     }

@@ -1,0 +1,268 @@
+//! Options of fio's about files, cached pages, overlaps and expected errors, each beside the installed fio where that
+//! shows something.
+//!
+//! Cannot see: what fio 3.42 does where 3.33 does it otherwise.
+
+mod common;
+
+use common::*;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+fn ours(sandbox: &Sandbox, line: &str) -> Ran {
+    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+    sandbox.run(&words)
+}
+
+/// The first job of a document; fio may print lines before it.
+#[track_caller]
+fn first_job(ran: &Ran) -> Value {
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let begin = ran.out.find('{').unwrap_or_else(|| panic!("no document: {ran:?}"));
+    let document: Value = serde_json::from_str(&ran.out[begin..]).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
+    document["jobs"][0].clone()
+}
+
+/// The first job of ours, and of the installed fio if there is one.
+#[track_caller]
+fn both(sandbox: &Sandbox, line: &str) -> Vec<(&'static str, Value)> {
+    let line = format!("{line} --output-format=json");
+    let mut jobs = vec![("ours", first_job(&ours(sandbox, &line)))];
+    if let Some(mut command) = real_fio(sandbox, &line) {
+        jobs.push(("fio", first_job(&Ran::of(command.output().expect("fio starts")))));
+    }
+    jobs
+}
+
+#[track_caller]
+fn refused(sandbox: &Sandbox, line: &str, words: &str) {
+    let ran = ours(sandbox, line);
+    assert_eq!(ran.code, Some(1), "{line}\n{}", ran.out);
+    assert!(ran.err.contains(words), "{line}\n{}", ran.err);
+}
+
+/// Runs a command to its end; how many bytes it caused to be read from disks (`ru_inblock`, in units of 512).
+#[expect(clippy::zombie_processes, reason = "wait4 takes it, and says what it used")]
+fn bytes_read(command: &mut Command) -> u64 {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut status = 0;
+    // SAFETY: `rusage` is plain numbers, for which zeros are valid; the kernel fills both that are handed to it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        let pid = i32::try_from(child.id()).expect("a process number");
+        assert_eq!(libc::wait4(pid, &raw mut status, 0, &raw mut usage), pid);
+        usage
+    };
+    assert_eq!(status, 0, "{command:?}");
+    u64::try_from(usage.ru_inblock).expect("a count") * 512
+}
+
+/// Goal: the second pass of a buffered job reads from the disk, as in fio, and not from memory.
+/// Method: what the kernel says that the process caused to be read; one pass shows whether this filesystem has a disk.
+#[test]
+fn each_pass_of_a_buffered_job_begins_without_cached_pages() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("data", 2 << 20);
+    let line = |more: &str| format!("--name=p --filename=data --bs=16k --size=2m {more}");
+    let of_ours = |more: &str| {
+        let line = line(more);
+        let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+        bytes_read(&mut sandbox.command(&words))
+    };
+    let file = fs::File::open(sandbox.path("data")).unwrap();
+    file.sync_all().unwrap();
+    if of_ours("--rw=read") < 2 << 20 {
+        eprintln!("skipped: reads of {} come from no disk", sandbox.root().display());
+        return;
+    }
+    for more in ["--rw=read --loops=2", "--rw=randread --loops=2", "--rw=read --io_size=4m"] {
+        assert!(of_ours(more) >= 4 << 20, "{more}: {}", of_ours(more));
+        if let Some(mut theirs) = real_fio(&sandbox, &format!("{} --thread", line(more))) {
+            let read = bytes_read(&mut theirs);
+            assert!(read >= 4 << 20, "fio {more}: {read}");
+        }
+    }
+    // A pass of a job that only ends with its time.
+    let read = of_ours("--rw=read --time_based --runtime=10 --number_ios=256");
+    assert!(read >= 4 << 20, "{read}");
+    for more in ["--invalidate=0 --loops=2", "--pre_read=1 --loops=2"] {
+        assert!(of_ours(&format!("--rw=read {more}")) < 4 << 20, "{more}");
+    }
+}
+
+/// Goal: at most two writes to two blocks are in flight, as in fio.
+/// Method: a modelled disk of eight channels, whose queue is full without the option; then a real file.
+#[test]
+fn writes_that_overlap_wait_for_each_other() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("data", 8192);
+    let line = "--name=o --filename=data --rw=randwrite --norandommap --bs=4k --size=8k --io_size=1m --iodepth=8 \
+                --output-format=json";
+    let modelled = format!("{line} --ioengine=simulated --simulated=service=1ms,channels=8");
+    let depths = |job: &Value| ["4", "8"].map(|depth| job["iodepth_level"][depth].as_f64().expect("a share"));
+    assert!(depths(&first_job(&ours(&sandbox, &modelled)))[1] > 90.0);
+    assert_eq!(depths(&first_job(&ours(&sandbox, &format!("{modelled} --serialize_overlap=1")))), [0.0; 2]);
+    let real = format!("{line} --ioengine=libaio --direct=1 --serialize_overlap=1");
+    let ran = ours(&sandbox, &real);
+    if ran.code != Some(0) {
+        eprintln!("skipped: no direct I/O here: {}", ran.err);
+        return;
+    }
+    let theirs = real_fio(&sandbox, &real).map(|mut command| Ran::of(command.output().expect("fio starts")));
+    for ran in [Some(ran), theirs].into_iter().flatten() {
+        let job = first_job(&ran);
+        assert_eq!(job["write"]["total_ios"], 256);
+        assert_eq!(depths(&job), [0.0; 2], "{}", job["iodepth_level"]);
+    }
+}
+
+#[test]
+fn null_at_a_depth_of_1_hands_nothing_over() {
+    let sandbox = Sandbox::new();
+    for (depth, class, share) in [(1, "4", 0.0), (2, "4", 100.0)] {
+        for (who, job) in both(&sandbox, &format!("--name=n --ioengine=null --size=1m --iodepth={depth}")) {
+            assert_eq!(job["iodepth_submit"][class], share, "{who} {depth}");
+            assert_eq!(job["iodepth_complete"][class], share, "{who} {depth}");
+        }
+    }
+}
+
+/// Goal: a filesystem that is full is expected: the job goes on, its errors are counted, and the run is no failure.
+/// Method: a small tmpfs, and twice as many bytes.
+#[test]
+fn errors_that_are_expected_are_counted_and_fail_nothing() {
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let _mount = Mount::tmpfs(&sandbox, "small", "2m");
+    let line = "--name=e --directory=small --rw=write --bs=64k --size=4m --fallocate=none";
+    for (who, job) in both(&sandbox, &format!("{line} --ignore_error=,ENOSPC --error_dump=0")) {
+        assert_eq!(job["write"]["io_bytes"], 2 << 20, "{who}");
+        assert_eq!((job["total_err"].as_u64(), job["first_error"].as_u64()), (Some(32), Some(28)), "{who}");
+    }
+    fs::remove_file(sandbox.path("small/e.0.0")).unwrap();
+    // Without a word, and with one about reads, it is known beforehand that it does not fit.
+    for more in ["", "--ignore_error=ENOSPC,EIO"] {
+        refused(&sandbox, &format!("{line} {more}"), "size_beyond_free_space");
+    }
+    // The record says them, and what the figures are made of.
+    let arguments = "run --rw write --bs 64k --size 4m --fallocate none --directory small --ignore_error ,ENOSPC";
+    let (ran, record) = sandbox.record(&arguments.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let job = only_job(&record);
+    assert_eq!((job.failures.len(), job.failures[0].errno, job.failures[0].count), (1, 28, 32));
+    assert_eq!(job.ops[0].error_count, 32);
+    assert!(ran.out_joined().contains("ignored, as it was told"), "{}", ran.out);
+}
+
+/// Goal: only errors that were named, of the direction that was named, are passed over.
+/// Method: a modelled disk whose seventh I/O fails with EIO.
+#[test]
+fn errors_that_were_not_named_end_the_job() {
+    let sandbox = Sandbox::new();
+    let line = "--name=e --ioengine=simulated --simulated=service=1ms,fail=7 --rw=read --bs=4k --size=400k \
+                --output-format=json";
+    let job = first_job(&ours(&sandbox, &format!("{line} --ignore_error=EIO:EREMOTEIO")));
+    assert_eq!((job["total_err"].as_u64(), job["read"]["total_ios"].as_u64()), (Some(1), Some(99)));
+    for more in ["", "--ignore_error=,EIO", "--ignore_error=ENOSPC", "--continue_on_error=write"] {
+        let ran = ours(&sandbox, &format!("{line} {more}"));
+        assert_eq!(ran.code, Some(1), "{more}: {ran:?}");
+        assert!(ran.out.contains("\"error\" : 5"), "{more}: {ran:?}");
+    }
+    // It goes on, but nobody said that such errors are expected.
+    let ran = ours(&sandbox, &format!("{line} --continue_on_error=read"));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.out.contains("\"total_err\" : 1,"), "{ran:?}");
+}
+
+#[test]
+fn opendir_reads_what_lies_below_a_directory() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("tree/deep/er")).unwrap();
+    for (name, bytes) in [("tree/b", 16 << 10), ("tree/deep/a", 8 << 10), ("tree/deep/er/c", 4 << 10)] {
+        fs::write(sandbox.path(name), vec![7; bytes]).unwrap();
+    }
+    fs::write(sandbox.path("tree/empty"), "").unwrap();
+    fs::write(sandbox.path("beside"), vec![1; 64 << 10]).unwrap();
+    symlink("../beside", sandbox.path("tree/link")).unwrap();
+    symlink("..", sandbox.path("tree/deep/up")).unwrap();
+    for (who, job) in both(&sandbox, "--name=o --opendir=tree --rw=read --bs=4k") {
+        assert_eq!(job["read"]["io_bytes"], 28 << 10, "{who}");
+    }
+    let before = fs::read(sandbox.path("tree/b")).unwrap();
+    refused(&sandbox, "--name=o --opendir=tree --rw=write --bs=4k", "only files that are named are written");
+    assert_eq!(fs::read(sandbox.path("tree/b")).unwrap(), before);
+    refused(&sandbox, "--name=o --opendir=beside --rw=read", "cannot be read");
+}
+
+#[test]
+fn an_offset_in_percent_begins_where_fios_does() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("data", 1 << 20);
+    for (more, ios) in [("", 42), ("--offset_align=64k", 40), ("--offset_align=100", 42)] {
+        for (who, job) in both(&sandbox, &format!("--name=a --filename=data --rw=read --bs=16k --offset=33% {more}")) {
+            assert_eq!(job["read"]["total_ios"], ios, "{who} {more}");
+        }
+    }
+}
+
+/// Goal: more files than this process may open by its soft limit are no obstacle.
+#[test]
+fn the_limit_of_open_files_is_raised_for_a_job_of_many() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&["fio", "--name=m", "--rw=read", "--bs=4k", "--size=1600k", "--nrfiles=400"]);
+    let limit = || {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: both calls are async-signal-safe and touch the structure only.
+        let is_set = unsafe {
+            libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 && {
+                limit.rlim_cur = limit.rlim_max.min(128);
+                libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0
+            }
+        };
+        if is_set { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: the closure makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(limit) };
+    let ran = Ran::of(command.output().expect("it starts"));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+/// How many different blocks of 4 KiB a file has.
+fn different_blocks(sandbox: &Sandbox, name: &str) -> usize {
+    fs::read(sandbox.path(name)).unwrap().chunks(4096).map(<[u8]>::to_vec).collect::<HashSet<_>>().len()
+}
+
+#[test]
+fn a_working_set_leaves_as_many_different_blocks_as_in_fio() {
+    let sandbox = Sandbox::new();
+    let line = "--name=d --filename=set --rw=write --bs=4k --size=4m --dedupe_percentage=50 --dedupe_mode=working_set \
+                --dedupe_working_set_percentage=25";
+    assert_eq!(ours(&sandbox, line).code, Some(0));
+    // Half of 1024; four deviations are 64.
+    let count = different_blocks(&sandbox, "set");
+    assert!((448..=576).contains(&count), "{count}");
+    fs::remove_file(sandbox.path("set")).unwrap();
+    if let Some(mut theirs) = real_fio(&sandbox, line) {
+        assert!(theirs.output().expect("fio starts").status.success());
+        let count = different_blocks(&sandbox, "set");
+        assert!((448..=576).contains(&count), "fio: {count}");
+    }
+}
+
+#[test]
+fn blocks_of_a_trim_backlog_are_trimmed_in_batches() {
+    let sandbox = Sandbox::new();
+    let line = "--name=t --rw=write --bs=4k --size=256k --verify=crc32c --trim_percentage=100 --trim_backlog=8";
+    // Each eight writes, before the next.
+    for (more, trims) in [("", 56), ("--trim_backlog_batch=2", 14)] {
+        let ran = ours(&sandbox, &format!("{line} {more} --output-format=json"));
+        assert_eq!(first_job(&ran)["trim"]["total_ios"], trims, "{more}");
+        fs::remove_file(sandbox.path("t.0.0")).unwrap();
+    }
+}
