@@ -11,11 +11,11 @@
 //!
 //! Sources: kill(2), prctl(2) `PR_SET_PDEATHSIG`, wait4(2).
 
+use crate::output_file::create_output;
 use crate::recorder::WorkerReport;
 use crate::worker::{WorkerContext, usage_of};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
@@ -57,15 +57,10 @@ fn prepare(plan: &ExecPlan) -> Result<Command, String> {
     let (program, arguments) = plan.arguments.split_first().ok_or("no program is named")?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
-    let file = |ending: &str, prefix: &str| {
-        let path = format!("{prefix}.{ending}");
-        // What an earlier run printed is replaced; a link is not followed.
-        let opened =
-            OpenOptions::new().write(true).create(true).truncate(true).custom_flags(libc::O_NOFOLLOW).open(&path);
-        opened.map_err(|error| format!("`{path}` cannot be made: {error}"))
-    };
-    let (output, errors) = match &plan.output {
-        Some(prefix) => (file("stdout", prefix)?, file("stderr", prefix)?),
+    // What an earlier run printed is replaced.
+    let file = |path: &String| create_output(path).map_err(|error| format!("`{path}` cannot be made: {error}"));
+    let (output, errors) = match plan.output_files() {
+        Some([output, errors]) => (file(&output)?, file(&errors)?),
         None => {
             let ours = || std::io::stderr().as_fd().try_clone_to_owned().map(File::from);
             let failed = |error| format!("copying a descriptor: {error}");

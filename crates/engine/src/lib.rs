@@ -18,6 +18,7 @@ mod content;
 mod engines;
 mod exec;
 mod log;
+mod output_file;
 mod pace;
 mod pattern;
 mod priority;
@@ -41,6 +42,7 @@ pub use engines::{
     advise, availability,
 };
 pub use log::{IssuedIo, LogChunk, LogDoor, LoggedIo, log_channel};
+pub use output_file::{create_output, open_output};
 pub use pattern::Generator;
 pub use recorder::{Progress, WorkerReport};
 pub use request::Request;

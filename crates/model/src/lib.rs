@@ -54,7 +54,7 @@ pub use iolog::{
     IOLOG_HEADER, IologError, IologIo, IologOps, IologSummary, ReplayPlan, ReplaySettings, Replayer, scan as scan_iolog,
 };
 pub use origin::{Origin, Sourced};
-pub use output::{AVERAGE_NS_DEFAULT, Grouping, LogPlan, LogWindow, OutputPlan, PERCENTILES_DEFAULT, Unified};
+pub use output::{AVERAGE_NS_DEFAULT, Grouping, LogKind, LogPlan, LogWindow, OutputPlan, PERCENTILES_DEFAULT, Unified};
 pub use plan::{
     Advice, Arrivals, BlockSizes, CommandPlan, Content, ContentKind, CpuLoad, DirectPolicy, Distribution, EngineKind,
     ExecPlan, FilePlan, FileSelection, Flush, Guard, Handling, IgnoredError, JobPlan, Limits, Memory, OpMix, Order,

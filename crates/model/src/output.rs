@@ -143,6 +143,61 @@ impl LogPlan {
     pub fn is_empty(&self) -> bool {
         self.bw.is_none() && self.iops.is_none() && self.lat.is_none() && self.hist.is_none()
     }
+
+    /// The file of a kind of log; `None`: there is none of it. `worker` is the worker's number over the whole run,
+    /// from 1.
+    pub fn file(&self, kind: LogKind, worker: u32) -> Option<String> {
+        let prefix = match kind {
+            LogKind::Bw => &self.bw,
+            LogKind::Iops => &self.iops,
+            LogKind::Slat | LogKind::Clat | LogKind::Lat => &self.lat,
+            LogKind::Histogram => &self.hist,
+        };
+        let prefix = prefix.as_ref()?;
+        let number = if self.is_shared { String::new() } else { format!(".{worker}") };
+        let packed = if self.is_packed(kind) { ".fz" } else { "" };
+        Some(format!("{prefix}_{}{number}.log{packed}", kind.word()))
+    }
+
+    /// Whether a kind of log is stored compressed. Histograms stay text: fio stores none.
+    pub fn is_packed(&self, kind: LogKind) -> bool {
+        self.is_compressed && kind != LogKind::Histogram
+    }
+}
+
+/// The kinds of logs of completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogKind {
+    /// Bandwidth.
+    Bw,
+    /// I/Os a second.
+    Iops,
+    /// Time to hand an I/O over.
+    Slat,
+    /// Time to its completion.
+    Clat,
+    /// Both together.
+    Lat,
+    /// Histograms of the time to completion.
+    Histogram,
+}
+
+impl LogKind {
+    /// All of them.
+    pub const ALL: [LogKind; 6] =
+        [LogKind::Bw, LogKind::Iops, LogKind::Slat, LogKind::Clat, LogKind::Lat, LogKind::Histogram];
+
+    /// The word of fio's in the names of its files.
+    pub fn word(self) -> &'static str {
+        match self {
+            LogKind::Bw => "bw",
+            LogKind::Iops => "iops",
+            LogKind::Slat => "slat",
+            LogKind::Clat => "clat",
+            LogKind::Lat => "lat",
+            LogKind::Histogram => "clat_hist",
+        }
+    }
 }
 
 /// What an averaged log says of each span.

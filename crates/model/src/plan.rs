@@ -245,6 +245,12 @@ impl JobPlan {
         self.continue_on_error || !self.tolerance.is_none()
     }
 
+    /// Where a worker keeps how far it came (`verify_state_save`): fio's name for it.
+    pub fn verify_state_file(&self, worker: u32) -> String {
+        // A job's name holds no slash (the plan refuses it).
+        format!("local-{}-{worker}-verify.state", self.name)
+    }
+
     /// True if each I/O has a moment at which it is due, so that latency counts from then.
     pub fn is_paced(&self) -> bool {
         self.pace.is_some() || self.replay.as_ref().is_some_and(|replay| replay.settings.is_paced)
@@ -297,6 +303,13 @@ pub struct ExecPlan {
     /// What it prints goes to files of this name, with `.stdout` and `.stderr` behind it; `None`: to our standard
     /// error.
     pub output: Option<String>,
+}
+
+impl ExecPlan {
+    /// The files for what it prints: standard output and standard error.
+    pub fn output_files(&self) -> Option<[String; 2]> {
+        self.output.as_ref().map(|prefix| ["stdout", "stderr"].map(|ending| format!("{prefix}.{ending}")))
+    }
 }
 
 /// Another program that does a job's I/O.

@@ -72,7 +72,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         let wrote = self.write_sequence > 0;
         if let Some(verifier) = self.verifier.as_ref().filter(|verifier| wrote && verifier.plan.saves_state) {
             let state = verifier.state(plan, self.context.worker, self.issued());
-            self.notes.push(state.save());
+            self.notes.push(state.save(&plan.verify_state_file(self.context.worker)));
         }
         let can_verify = self.fatal.is_none() && !self.has_failures() && !self.was_stopped;
         if wrote

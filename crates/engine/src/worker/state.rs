@@ -4,7 +4,9 @@
 //! Cannot: know that the file that is read belongs to the disk that is compared; it names the job, its seed and its
 //! worker, and what does not agree is refused.
 
+use crate::output_file::create_output;
 use serde::{Deserialize, Serialize};
+use std::io::Write;
 use trueio_model::JobPlan;
 
 const FORMAT: &str = "trueio-verify-state";
@@ -39,26 +41,19 @@ impl State {
         u64::from_str_radix(&self.run, 16).map_err(|e| format!("the verify state's `run` is damaged: {e}"))
     }
 
-    /// Writes it; a sentence that says where, or why not.
-    pub(super) fn save(&self) -> String {
-        let name = name(&self.job, self.worker);
+    /// Writes it to a file; a sentence that says where, or why not.
+    pub(super) fn save(&self, name: &str) -> String {
         let text = serde_json::to_string(self).unwrap_or_else(|e| unreachable!("plain values are JSON: {e}"));
-        match std::fs::write(&name, text + "\n") {
+        match create_output(name).and_then(|mut file| file.write_all((text + "\n").as_bytes())) {
             Ok(()) => format!("verify: the state is in `{name}`"),
             Err(error) => format!("verify: the state could not be written to `{name}`: {error}"),
         }
     }
 }
 
-/// fio's name for it.
-fn name(job: &str, worker: u32) -> String {
-    // A job's name holds no slash (the plan refuses it).
-    format!("local-{job}-{worker}-verify.state")
-}
-
 /// Reads what an earlier run left.
 pub(super) fn load(job: &JobPlan, worker: u32) -> Result<State, String> {
-    let name = name(&job.name, worker);
+    let name = job.verify_state_file(worker);
     let text = std::fs::read_to_string(&name).map_err(|e| format!("the verify state `{name}` cannot be read: {e}"))?;
     let state: State =
         serde_json::from_str(&text).map_err(|e| format!("`{name}` is no verify state of trueio: {e}"))?;
@@ -79,7 +74,7 @@ pub(super) fn dump(path: &str, offset: u64, block: &[u8]) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     let name = format!("{file}.{offset}.received");
     let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&name);
-    match made.and_then(|mut made| std::io::Write::write_all(&mut made, block)) {
+    match made.and_then(|mut made| made.write_all(block)) {
         Ok(()) => format!("verify: the block that was read at offset {offset} of `{path}` is in `{name}`"),
         Err(error) => {
             format!("verify: the block at offset {offset} of `{path}` could not be kept in `{name}`: {error}")
