@@ -53,6 +53,7 @@ fuzz_target!(|text: &str| {
         entropy: 1,
         idle_baseline_ns: 0,
         programs: Vec::new(),
+        beside: trueio_job::Beside::default(),
     };
     request.jobs.truncate(20);
     match plan(&request.jobs, &nothing, &machine) {

@@ -25,6 +25,7 @@ fuzz_target!(|text: &str| {
         entropy: 1,
         idle_baseline_ns: 0,
         programs: Vec::new(),
+        beside: trueio_job::Beside::default(),
     };
     // Nothing exists, so only jobs that touch nothing are planned; no file is ever opened.
     match plan(&jobs, &|_: &str| Target::Missing, &machine) {

@@ -13,7 +13,7 @@
 //! read, unless `--overwrite` names it.
 
 use crate::failure::Failure;
-use crate::machine::{Live, entropy};
+use crate::machine::{Live, entropy, machine};
 use crate::output;
 use crate::run::{execute, may_run, planned};
 use clap::ArgMatches;
@@ -23,8 +23,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use trueio_direct::{AlignedBuffer, OpenOptions, Policy};
 use trueio_engine::RandomFill;
-use trueio_job::{FactsSource, Target};
-use trueio_model::{JobSpec, Origin, Plan, TargetFacts, TargetKind, units};
+use trueio_job::{FactsSource, Machine, Target};
+use trueio_model::{JobSpec, Origin, TargetFacts, TargetKind, units};
 
 const MIB: u64 = 1 << 20;
 /// The test file is never larger.
@@ -86,7 +86,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     let has_evidence = !matches.get_flag("no-evidence");
     let idle_ns = if has_evidence { budget.idle.as_nanos() as u64 } else { 0 };
-    let may = |plan: &Plan| may_run(plan, matches);
+    let machine = Machine { beside: output::beside(matches, &[]), ..machine(idle_ns) };
     let (mut specs, notes) = match facts.kind {
         TargetKind::Directory => {
             if overwrite.is_some() {
@@ -95,7 +95,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
                     target.display()
                 )));
             }
-            in_directory(target, &facts, budget, |trial| planned(trial, idle_ns, may).map(drop))?
+            in_directory(target, &facts, budget, |trial| planned(trial, &machine, may_run).map(drop))?
         }
         TargetKind::File | TargetKind::BlockDevice => {
             let signatures = matches.get_one::<String>("overwrite-signature").map(String::as_str);
@@ -122,7 +122,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             spec.set("trace_syscalls", "true", Origin::Flag { flag: "--trace-syscalls".to_owned() });
         }
     }
-    let mut plan = planned(&specs, idle_ns, may)?;
+    let mut plan = planned(&specs, &machine, may_run)?;
     plan.notes.splice(0..0, notes);
     execute("baseline", specs, plan, has_evidence, matches)
 }

@@ -13,7 +13,7 @@ use trueio_compare::{
     Gate, Head, Interleaved, Named, SessionBench, Settings, Standing, StoredRun, compare_runs, from_records,
     from_rounds, interleave, metric_names, metric_of, precondition,
 };
-use trueio_job::{apply_flags, spec_from_flags};
+use trueio_job::{Machine, apply_flags, spec_from_flags};
 use trueio_model::{
     Comparison, GateVerdict, JobSpec, Metric, Origin, Outcome, Plan, SpecValue, ToolFacts, format_utc, units,
 };
@@ -192,13 +192,13 @@ fn live(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches) ->
     if slice_ns.is_some_and(|ns| ns < 10_000_000) {
         return Err(Failure::refused("--slice: at least 10 ms; shorter slices measure their own beginning"));
     }
-    let sides = live_sides(names, matches)?;
+    let mut read = Vec::new();
+    let sides = live_sides(names, matches, &mut read)?;
     let specs = joined(&sides)?;
     let has_evidence = !matches.get_flag("no-evidence");
-    let mut plan = planned(&specs, if has_evidence { IDLE_NS } else { 0 }, |plan| {
-        may_run(plan, matches)?;
-        output::refuse_to_replace(matches, names.iter().map(|name| Path::new(name.as_str())))
-    })?;
+    let idle_ns = if has_evidence { IDLE_NS } else { 0 };
+    let machine = Machine { beside: output::beside(matches, &read), ..machine::machine(idle_ns) };
+    let mut plan = planned(&specs, &machine, may_run)?;
     let mut notes = precondition(&mut plan);
     let is_paced = plan.jobs.iter().any(|job| job.is_paced());
     let settings = Settings {
@@ -243,13 +243,13 @@ fn live(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches) ->
     Ok(comparison)
 }
 
-/// The sides that the command line asks for.
-fn live_sides(names: &[&String], matches: &ArgMatches) -> Result<Vec<LiveSide>, Failure> {
+/// The sides that the command line asks for; the files that were read are added to `read`.
+fn live_sides(names: &[&String], matches: &ArgMatches, read: &mut Vec<String>) -> Result<Vec<LiveSide>, Failure> {
     let flags = arguments::job_flags(matches);
-    let jobs_of = |name: &str| -> Result<Vec<JobSpec>, Failure> {
+    let mut jobs_of = |name: &str| -> Result<Vec<JobSpec>, Failure> {
         let mut jobs = match name.strip_prefix("baseline:") {
             Some(preset) => vec![baseline::preset_job(preset)?],
-            None => read_job_file(Path::new(name))?,
+            None => read_job_file(Path::new(name), read)?,
         };
         apply_flags(&mut jobs, flags.iter().map(|(n, v)| (*n, v.as_str())))
             .map_err(|e| Failure::refused_by(&e, e.hint.as_deref()))?;

@@ -1,10 +1,14 @@
 //! What the planner is told of this machine and its paths.
 
 use std::cell::Cell;
+use std::fs::Metadata;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use trueio_device::{Holder, HolderKind, Holders, System};
 use trueio_engine::availability;
-use trueio_job::{DeviceUse, EngineAvailability, EngineState, FactsSource, InUse, Machine, Mark, Target, UseKind};
+use trueio_job::{
+    Beside, DeviceUse, EngineAvailability, EngineState, FactsSource, Identity, InUse, Machine, Mark, Target, UseKind,
+};
 use trueio_model::{
     DirectFacts, DirectSupport, Fact, IologSummary, ReplaySettings, SourceAddress, TargetFacts, TargetKind,
 };
@@ -26,6 +30,7 @@ pub(crate) fn machine(idle_baseline_ns: u64) -> Machine {
         may_be_real_time: may_be_real_time(),
         idle_baseline_ns,
         programs: Vec::new(),
+        beside: Beside::default(),
     }
 }
 
@@ -144,6 +149,111 @@ impl FactsSource for Live {
         let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
         trueio_model::scan_iolog(file, settings).map_err(|e| e.to_string())
     }
+
+    fn identity(&self, path: &str) -> Identity {
+        let path = Path::new(path);
+        if let Ok(found) = std::fs::metadata(path) {
+            return Identity::Inode { device: found.dev(), inode: found.ino() };
+        }
+        // A directory is what it is under every name, too; nothing is there to be a link itself.
+        let whole = match (std::fs::metadata(directory_of(path)), path.file_name()) {
+            (Ok(place), Some(name)) => format!("{}:{}/{}", place.dev(), place.ino(), name.to_string_lossy()),
+            _ => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned(),
+        };
+        Identity::Name(whole)
+    }
+
+    fn obstacle(&self, path: &str, is_document: bool) -> Option<String> {
+        let path = Path::new(path);
+        let is_link = match std::fs::symlink_metadata(path) {
+            Ok(found) => found.is_symlink(),
+            Err(error) => {
+                return obstacle_to_making(path)
+                    .or_else(|| (error.kind() != std::io::ErrorKind::NotFound).then(|| error.to_string()));
+            }
+        };
+        match std::fs::metadata(path) {
+            Ok(found) => obstacle_to_replacing(path, &found, is_document).or_else(|| {
+                let why = "it is a symbolic link, and what a job writes beside its targets goes through none";
+                (is_link && !is_document).then(|| why.to_owned())
+            }),
+            Err(_) if is_link => Some("it is a symbolic link to nothing".to_owned()),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Why no output can or should be made under a name that is free.
+fn obstacle_to_making(path: &Path) -> Option<String> {
+    let directory = directory_of(path);
+    if !directory.is_dir() {
+        return Some(format!("`{}` is not a directory", directory.display()));
+    }
+    if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        return Some("its name ends with a slash, as a directory's does".to_owned());
+    }
+    // A device's name, mistyped, would become a file in memory.
+    let filesystem = |path: &Path| std::fs::metadata(path).ok().map(|found| found.dev());
+    if directory.canonicalize().is_ok_and(|place| place.starts_with("/dev"))
+        && filesystem(directory) == filesystem(Path::new("/dev"))
+    {
+        return Some("/dev is no place for files; is the name mistyped?".to_owned());
+    }
+    obstacle_of_kernel(directory).or_else(|| not_writable(directory))
+}
+
+/// Why what stands under a name is not to be replaced by an output.
+fn obstacle_to_replacing(path: &Path, found: &Metadata, is_document: bool) -> Option<String> {
+    let kind = found.file_type();
+    if kind.is_dir() {
+        return Some("it is a directory".to_owned());
+    }
+    if kind.is_block_device() {
+        return Some("it is a block device; what it holds would be lost".to_owned());
+    }
+    if kind.is_file() {
+        return obstacle_of_kernel(path).or_else(|| not_writable(path));
+    }
+    if is_document && (kind.is_fifo() || kind.is_char_device() && is_harmless(path, found)) {
+        return not_writable(path);
+    }
+    Some("it is no regular file".to_owned())
+}
+
+/// Whether a character device only takes text: the null device, the full one, a terminal. Others are tapes, memory,
+/// disks under another name.
+fn is_harmless(path: &Path, found: &Metadata) -> bool {
+    let number = found.rdev();
+    let is_memory = |minor| number == rustix::fs::makedev(1, minor);
+    is_memory(3) || is_memory(7) || std::fs::File::open(path).is_ok_and(|file| std::io::IsTerminal::is_terminal(&file))
+}
+
+/// Files of the kernel's own filesystems are switches: a word that is written to one may end the machine.
+fn obstacle_of_kernel(path: &Path) -> Option<String> {
+    const KERNELS: [(i64, &str); 10] = [
+        (0x9fa0, "proc"),
+        (0x6265_6572, "sysfs"),
+        (0x6462_6720, "debugfs"),
+        (0x7472_6163, "tracefs"),
+        (0x0027_e0eb, "cgroup"),
+        (0x6367_7270, "cgroup2"),
+        (0x6265_6570, "configfs"),
+        (0x7363_6673, "securityfs"),
+        (0xde5e_81e4, "efivarfs"),
+        (0xcafe_4a11, "bpf"),
+    ];
+    let magic = rustix::fs::statfs(path).ok()?.f_type as i64 & 0xffff_ffff;
+    let (_, name) = KERNELS.iter().find(|(known, _)| *known == magic)?;
+    Some(format!("{name} is no place for files"))
+}
+
+fn not_writable(path: &Path) -> Option<String> {
+    let error = rustix::fs::access(path, rustix::fs::Access::WRITE_OK).err()?;
+    Some(format!("`{}`: {}", path.display(), std::io::Error::from(error)))
 }
 
 fn device_use(holder: Holder) -> DeviceUse {

@@ -1,11 +1,12 @@
 //! Where records go: terminal, JSON, HTML, HdrHistogram log, history.
 
 use crate::failure::{Failure, chain};
+use crate::machine::Live;
 use clap::ArgMatches;
 use std::io::{IsTerminal, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use trueio_job::{Beside, FileUse, Refusal, Role, check_outputs};
 use trueio_model::{Outcome, RunRecord, Verdict};
 use trueio_report::Style;
 use trueio_store::Store;
@@ -23,6 +24,24 @@ fn path_of<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a PathBuf> {
     matches.try_get_one::<PathBuf>(name).ok().flatten()
 }
 
+/// The same, as what the command writes.
+pub(crate) fn documents(matches: &ArgMatches) -> impl Iterator<Item = FileUse> {
+    files(matches).map(|(name, path)| FileUse::new(path.to_string_lossy(), format!("--{name}"), Role::Document))
+}
+
+/// What a command that plans jobs reads and writes beside them. What it writes does not replace the history either.
+pub(crate) fn beside(matches: &ArgMatches, reads: &[String]) -> Beside {
+    let mut files: Vec<FileUse> = documents(matches).collect();
+    files.extend(reads.iter().map(|path| FileUse::new(path, "this command", Role::Input)));
+    let history = trueio_store::default_directory().ok().filter(|_| !files.is_empty());
+    files.extend(
+        history.map(|place| {
+            FileUse::new(place.join(trueio_store::FILE_NAME).to_string_lossy(), "the history", Role::Target)
+        }),
+    );
+    Beside { files, sends_logs: false }
+}
+
 /// Refuses outputs that could not be written, before anything is measured.
 pub(crate) fn check(matches: &ArgMatches) -> Result<(), Failure> {
     for name in ["html", "hdr", "markdown", "junit"] {
@@ -30,64 +49,29 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<(), Failure> {
             return Err(Failure::refused(format!("--{name} needs a file; only --json can write to stdout")));
         }
     }
-    for (index, (name, path)) in files(matches).enumerate() {
-        if let Some((other, _)) = files(matches).take(index).find(|(_, other)| is_same(path, other)) {
-            return Err(cannot_be_written(&format!("--{name}"), path, &format!("--{other} goes to the same file")));
-        }
-        check_file(&format!("--{name}"), path)?;
-    }
-    Ok(())
+    check_files(&documents(matches).collect::<Vec<_>>())
 }
 
 /// Refuses a file that could not be written, or must not be. `what` is the option's name.
 pub(crate) fn check_file(what: &str, path: &Path) -> Result<(), Failure> {
-    let refused = |why: &str| Err(cannot_be_written(what, path, why));
-    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let exists = path.exists();
-    if !directory.is_dir() {
-        return refused(&format!("`{}` is not a directory", directory.display()));
-    }
-    if path.is_dir() {
-        return refused("it is a directory");
-    }
-    if std::fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device()) {
-        return refused("it is a block device; what it holds would be lost");
-    }
-    let asked = if exists { path } else { directory };
-    if let Err(error) = rustix::fs::access(asked, rustix::fs::Access::WRITE_OK) {
-        return refused(&format!("`{}`: {}", asked.display(), std::io::Error::from(error)));
-    }
-    Ok(())
+    check_files(&[FileUse::new(path.to_string_lossy(), what, Role::Document)])
 }
 
-fn cannot_be_written(what: &str, path: &Path, why: &str) -> Failure {
-    Failure::refused(format!("{what} `{}` cannot be written\n  because: {why}", path.display()))
+/// Refuses outputs that would replace what is read or each other, or that could not be written.
+pub(crate) fn check_files(files: &[FileUse]) -> Result<(), Failure> {
+    let refused = |rule| Refusal { job: None, origin: None, rule: Box::new(rule) };
+    check_outputs(files, &Live::touching_nothing())
+        .map_err(|rule| Failure::refused(trueio_job::explain_refusal(&refused(rule))))
 }
 
 /// Refuses outputs that would replace what the command reads or measures.
 pub(crate) fn refuse_to_replace<'a>(
     matches: &ArgMatches,
-    inputs: impl Iterator<Item = &'a Path> + Clone,
+    inputs: impl Iterator<Item = &'a Path>,
 ) -> Result<(), Failure> {
-    for (name, path) in files(matches) {
-        if let Some(input) = inputs.clone().find(|input| is_same(path, input)) {
-            return Err(Failure::refused(format!(
-                "--{name} would replace `{}`, which this command uses\n\nhint: name another file for --{name}",
-                input.display()
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Whether two paths lead to one file, by whatever name; also if it does not exist yet.
-pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
-    let identity = |path: &Path| std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
-    match (identity(a), identity(b)) {
-        (Some(a), Some(b)) => a == b,
-        (None, None) => std::path::absolute(a).ok() == std::path::absolute(b).ok(),
-        _ => false,
-    }
+    let mut files: Vec<FileUse> = documents(matches).collect();
+    files.extend(inputs.map(|path| FileUse::new(path.to_string_lossy(), "this command", Role::Input)));
+    check_files(&files)
 }
 
 /// Writes a record everywhere it should go; the exit code of the run.

@@ -6,7 +6,7 @@ use crate::{arguments, output, progress};
 use clap::ArgMatches;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use trueio_job::{Machine, Refusal, apply_flags, parse_job_file, spec_from_flags};
+use trueio_job::{Beside, FileUse, Machine, Refusal, Role, apply_flags, parse_job_file, spec_from_flags};
 use trueio_model::{JobPlan, JobSpec, Plan, Prepare};
 use trueio_run::{Request, watch_signals};
 
@@ -14,15 +14,19 @@ use trueio_run::{Request, watch_signals};
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     output::check(matches)?;
     let has_evidence = !matches.get_flag("no-evidence");
-    let spec = specs(matches)?;
-    let plan = planned(&spec, if has_evidence { IDLE_BASELINE_NS } else { 0 }, |plan| may_run(plan, matches))?;
+    let (spec, read) = specs(matches)?;
+    let idle_ns = if has_evidence { IDLE_BASELINE_NS } else { 0 };
+    let machine = Machine { beside: output::beside(matches, &read), ..machine(idle_ns) };
+    let plan = planned(&spec, &machine, may_run)?;
     execute("run", spec, plan, has_evidence, matches)
 }
 
 /// `trueio explain`.
 pub(crate) fn explain(matches: &ArgMatches) -> Result<ExitCode, Failure> {
-    let spec = specs(matches)?;
-    let plan = planned(&spec, IDLE_BASELINE_NS, |_| Ok(()))?;
+    let (spec, read) = specs(matches)?;
+    let reads = read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input)).collect();
+    let machine = Machine { beside: Beside { files: reads, sends_logs: false }, ..machine(IDLE_BASELINE_NS) };
+    let plan = planned(&spec, &machine, |_| Ok(()))?;
     let text = if matches.get_flag("json") {
         let json = serde_json::to_string_pretty(&plan).map_err(|e| Failure::failed("the plan is no JSON", &e))?;
         format!("{json}\n")
@@ -52,12 +56,9 @@ pub(crate) fn execute(
     output::deliver(&record, matches, true)
 }
 
-/// Refuses what only the program knows of a plan: outputs that would replace a target, files that
-/// this user may not use. Touches nothing.
-pub(crate) fn may_run(plan: &Plan, matches: &ArgMatches) -> Result<(), Failure> {
-    let job_files = matches.try_get_many::<PathBuf>("files").ok().flatten().into_iter().flatten();
-    let targets = plan.jobs.iter().flat_map(|job| &job.files).map(|file| Path::new(file.path.as_str()));
-    output::refuse_to_replace(matches, job_files.map(PathBuf::as_path).chain(targets))?;
+/// Refuses what only the program knows of a plan: files that this user may not use, ways of recording that are not here.
+/// Touches nothing.
+pub(crate) fn may_run(plan: &Plan) -> Result<(), Failure> {
     refuse_unreachable(plan)?;
     refuse_unrecordable(plan)
 }
@@ -109,8 +110,8 @@ pub(crate) fn refuse_unreachable(plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The jobs that files and flags ask for.
-fn specs(matches: &ArgMatches) -> Result<Vec<JobSpec>, Failure> {
+/// The jobs that files and flags ask for, and the files that were read.
+fn specs(matches: &ArgMatches) -> Result<(Vec<JobSpec>, Vec<String>), Failure> {
     let flags = arguments::job_flags(matches);
     let files: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
     if files.is_empty() {
@@ -121,21 +122,23 @@ fn specs(matches: &ArgMatches) -> Result<Vec<JobSpec>, Failure> {
         }
         let name = matches.get_one::<String>("name").map_or("job", String::as_str);
         let spec = spec_from_flags(name, flags).map_err(|e| Failure::refused_by(&e, e.hint.as_deref()))?;
-        return Ok(vec![spec]);
+        return Ok((vec![spec], Vec::new()));
     }
-    let mut all = Vec::new();
+    let (mut all, mut read) = (Vec::new(), Vec::new());
     for path in files {
-        all.extend(read_job_file(path)?);
+        all.extend(read_job_file(path, &mut read)?);
     }
     apply_flags(&mut all, flags).map_err(|e| Failure::refused_by(&e, e.hint.as_deref()))?;
-    Ok(all)
+    Ok((all, read))
 }
 
-/// The jobs of a file: TOML, or fio's language if its name ends as those files' names do.
-pub(crate) fn read_job_file(path: &Path) -> Result<Vec<JobSpec>, Failure> {
+/// The jobs of a file: TOML, or fio's language if its name ends as those files' names do. The files that were read,
+/// included ones too, are added to `read`.
+pub(crate) fn read_job_file(path: &Path, read: &mut Vec<String>) -> Result<Vec<JobSpec>, Failure> {
     if path.extension().is_some_and(|ending| ["fio", "job", "ini"].iter().any(|known| ending == *known)) {
-        return crate::fio::read_job_file(path);
+        return crate::fio::read_job_file(path, read);
     }
+    read.push(path.to_string_lossy().into_owned());
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::refused(format!("job file `{}` cannot be read\n  because: {e}", path.display())))?;
     parse_job_file(&path.to_string_lossy(), &text).map_err(|e| Failure::refused(e.render()))
@@ -147,16 +150,7 @@ pub(crate) fn read_job_file(path: &Path) -> Result<Vec<JobSpec>, Failure> {
 /// everything that can be refused without opening anything for writing is.
 pub(crate) fn planned(
     specs: &[JobSpec],
-    idle_baseline_ns: u64,
-    check: impl Fn(&Plan) -> Result<(), Failure>,
-) -> Result<Plan, Failure> {
-    planned_on(&machine(idle_baseline_ns), specs, check)
-}
-
-/// The same on a machine that allows more, or is another.
-pub(crate) fn planned_on(
     machine: &Machine,
-    specs: &[JobSpec],
     check: impl Fn(&Plan) -> Result<(), Failure>,
 ) -> Result<Plan, Failure> {
     let plan = |live: &Live| {

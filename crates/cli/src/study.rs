@@ -5,7 +5,7 @@
 
 use crate::failure::{Failure, chain};
 use crate::machine::{Live, entropy, machine};
-use crate::run::planned_on;
+use crate::run::planned;
 use crate::usb::Transports;
 use crate::{arguments, output, progress};
 use clap::builder::PossibleValuesParser;
@@ -374,8 +374,9 @@ struct Place<'a> {
 impl Surroundings for Place<'_> {
     fn plan(&mut self, jobs: &[JobSpec], programs: &[String]) -> Result<Plan, Refused> {
         let idle_ns = if self.matches.get_flag("no-evidence") { 0 } else { IDLE_NS };
-        let machine = Machine { programs: programs.to_vec(), ..machine(idle_ns) };
-        planned_on(&machine, jobs, |plan| crate::run::may_run(plan, self.matches)).map_err(|e| Refused(e.into_text()))
+        let beside = output::beside(self.matches, &[]);
+        let machine = Machine { programs: programs.to_vec(), beside, ..machine(idle_ns) };
+        planned(jobs, &machine, crate::run::may_run).map_err(|e| Refused(e.into_text()))
     }
 
     fn lacks(&mut self, job: &JobSpec) -> Option<String> {

@@ -183,7 +183,7 @@ fn exec_runs_a_program_only_if_that_was_allowed_and_ends_it() {
         &exec(
             "--allow-exec --program=/bin/echo --name=w --ioengine=psync --rw=write --size=4 --bs=4 --filename=x.stdout",
         ),
-        "would go to `x.stdout`",
+        "the program of job `x` would replace `x.stdout`, which job `w` uses",
     );
     refused(&sandbox, "--name=p --ioengine=psync --size=4k --program=/bin/echo", "belongs to `ioengine=exec`");
 }

@@ -350,6 +350,33 @@ fn io_logs_stay_on_the_machine_of_their_own() {
     assert_eq!(fs::read(&secret).expect("content"), kept);
 }
 
+/// Goal: `--readonly` makes nothing at a server, blocks that differ included.
+#[test]
+fn a_server_that_is_readonly_keeps_nothing_of_what_it_verifies() {
+    let here = Sandbox::new();
+    let server = Server::start("--readonly");
+    server.sandbox.data_file("data", 64 << 10);
+    let before = server.sandbox.listing();
+    for (more, code) in [("verify_dump=1", "`verify_dump` would make files at the server"), ("", "did not read back")] {
+        here.write("j.fio", format!("[j]\nfilename=data\nrw=read\nbs=4k\nverify=md5\n{more}\n"));
+        let ran = fio(&here, &["j.fio", &server.client()]);
+        ran.assert_code(1);
+        assert!(ran.err.contains(code), "{more}: {ran:?}");
+    }
+    assert_eq!(server.sandbox.listing(), before);
+}
+
+/// Goal: an option that names a file of the server's is refused there, whatever it is.
+#[test]
+fn options_that_name_files_stay_at_the_client() {
+    let here = Sandbox::new();
+    let server = Server::start("");
+    here.write("j.fio", "[j]\nfilename=data\nsize=64k\nreplay_redirect=/dev/null\n");
+    let ran = fio(&here, &["j.fio", &server.client()]);
+    ran.assert_code(1);
+    assert!(ran.err.contains("`replay_redirect` names a file of the server"), "{ran:?}");
+}
+
 /// Goal: who may connect cannot write all that the server's user may.
 /// Method: paths out of its working directory, by name, through a link, and as something new.
 #[test]
@@ -496,6 +523,96 @@ fn begin_long(here: &Sandbox, servers: &[&Server], words: &[&str]) -> Child {
 fn ended(mut client: Child) -> Ran {
     wait_until("the client ends", || !matches!(client.try_wait(), Ok(None)));
     Ran::of(client.wait_with_output().expect("its output"))
+}
+
+/// A server that sends these logs (prefix, suffix) and goes away. It says what the client said, so it is of its version.
+fn server_that_sends(place: &std::path::Path, logs: Vec<(String, String)>) -> (String, std::thread::JoinHandle<()>) {
+    use trueio_wire::frame::{TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX};
+    use trueio_wire::{LogPart, Planned, ToClient, ToServer, read_magic, receive, send, write_magic};
+    let path = place.join("bad");
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
+    let serve = move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let hear = |stream: &mut _| receive::<ToServer>(stream, TO_SERVER_BYTES_MAX).expect("a message");
+        read_magic(&mut stream).and_then(|()| write_magic(&mut stream)).expect("the beginning");
+        let ToServer::Hello(hello) = hear(&mut stream) else { panic!("no greeting") };
+        let mut say = |message: ToClient| send(&mut stream, &message, TO_CLIENT_BYTES_MAX);
+        say(ToClient::Hello(hello)).expect("said");
+        drop(hear(&mut stream));
+        let mut say = |message: ToClient| send(&mut stream, &message, TO_CLIENT_BYTES_MAX);
+        say(ToClient::Planned(Planned { lines: Vec::new() })).expect("said");
+        drop(hear(&mut stream));
+        for (prefix, suffix) in logs {
+            let part = LogPart { prefix, suffix, text: "0, 1, 0, 4096, 0\n".to_owned() };
+            let _ = send(&mut stream, &ToClient::Log(part), TO_CLIENT_BYTES_MAX);
+        }
+    };
+    (format!("sock:{}", path.display()), std::thread::spawn(serve))
+}
+
+/// Goal: a server makes no file here but the logs that the client's own jobs can have, and replaces nothing that the
+/// client reads; of jobs that lie at the server, none outside of the directory, and through no link.
+#[test]
+fn a_server_sends_the_logs_of_the_clients_jobs_and_no_others() {
+    let here = Sandbox::new();
+    let name = |server: &str, log: &str| format!("{log}.{}", server.trim_start_matches("sock:").replace('/', "_"));
+    let pair = |(prefix, suffix): (&str, &str)| (prefix.to_owned(), suffix.to_owned());
+    here.write("j.fio", "[j]\nsize=64k\nwrite_bw_log=mine\nwrite_lat_log=sub/mine\n");
+    fs::create_dir(here.path("sub")).expect("a directory");
+    let try_logs = |words: &[&str], logs: &[(&str, &str)], prepare: &dyn Fn(&str)| {
+        let place = tempfile::tempdir().expect("a directory");
+        let (server, thread) = server_that_sends(place.path(), logs.iter().copied().map(pair).collect());
+        prepare(&server);
+        let client = format!("--client={server}");
+        let ran = fio(&here, &[&[client.as_str()], words].concat());
+        thread.join().expect("it said everything");
+        ran.assert_code(1);
+        (server, ran)
+    };
+    let nothing = |_: &str| {};
+    let (server, ran) = try_logs(&["j.fio"], &[("mine", "_bw.1.log"), ("sub/mine", "_clat.1.log")], &nothing);
+    assert!(!ran.err.contains("no job asked for"), "{ran:?}");
+    for log in ["mine_bw.1.log", "sub/mine_clat.1.log"] {
+        assert_eq!(fs::read_to_string(here.path(&name(&server, log))).expect(log), "0, 1, 0, 4096, 0\n");
+    }
+    let before = here.listing();
+    for log in [
+        ("other", "_bw.1.log"),
+        ("mine", "_bw.2.log"),
+        ("mine", "_iops.1.log"),
+        ("mine", "_bw.log"),
+        ("sub/mine", "_bw.1.log"),
+        ("../mine", "_bw.1.log"),
+    ] {
+        let (_, ran) = try_logs(&["j.fio"], &[log], &nothing);
+        assert!(ran.err.contains("sent a log that no job asked for"), "{log:?}: {ran:?}");
+        assert_eq!(here.listing(), before, "{log:?}");
+    }
+    // Jobs that lie at the server: any plain name, but nothing of ours, and through no link.
+    let precious = here.data_file("precious", 4096);
+    let kept = fs::read(&precious).expect("content");
+    let link = |server: &str| {
+        std::os::unix::fs::symlink("precious", here.path(&name(server, "l_bw.1.log"))).expect("a link");
+    };
+    let (server, ran) = try_logs(&["--remote-config=there.fio"], &[("n", "_bw.1.log"), ("l", "_bw.1.log")], &link);
+    assert!(here.path(&name(&server, "n_bw.1.log")).exists() && ran.err.contains("symbolic link"), "{ran:?}");
+    assert_eq!(fs::read(&precious).expect("content"), kept);
+    // Names that are known before are looked at before anybody is asked.
+    let place = tempfile::tempdir().expect("a directory");
+    let server = format!("sock:{}", place.path().join("nobody").display());
+    let output = format!("--output={}", name(&server, "mine_bw.1.log"));
+    let ran = fio(&here, &["j.fio", &format!("--client={server}"), &output]);
+    ran.assert_code(1);
+    assert!(ran.err.contains("rule: output_replaces"), "{ran:?}");
+    // What is read here is not replaced: job files, what they include, lists of servers.
+    here.write("more.inc", "bs=4k\n");
+    here.write("k.fio", "[j]\nsize=64k\ninclude more.inc\n");
+    here.write("hosts", format!("{server}\n"));
+    for output in ["k.fio", "./more.inc", "hosts"] {
+        let ran = fio(&here, &["k.fio", "--client=hosts", &format!("--output={output}")]);
+        ran.assert_code(1);
+        assert!(ran.err.contains("rule: output_replaces"), "{output}: {ran:?}");
+    }
 }
 
 /// Goal: a signal at the client ends the runs, and what they measured comes, logs included.

@@ -169,6 +169,87 @@ fn an_output_never_replaces_the_target_or_the_job_file() {
     }
 }
 
+/// A named pipe.
+fn pipe(sandbox: &Sandbox, name: &str) {
+    let path = std::ffi::CString::new(sandbox.path(name).to_str().expect("a path")).expect("no zero byte");
+    // SAFETY: a plain call with a string that ends.
+    assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+}
+
+/// Goal: what a job writes beside its targets replaces nothing that anybody measures or reads.
+/// Method: logs, iologs, states and what programs print, under the name of a target, a link and a hard link to it, a log
+/// that is replayed, and a job file; of the same phase and of a later one.
+#[test]
+fn what_jobs_write_beside_their_targets_replaces_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("data", 64 << 10);
+    symlink("data", sandbox.path("link")).expect("a link");
+    fs::hard_link(sandbox.path("data"), sandbox.path("hard")).expect("a link");
+    symlink("data", sandbox.path("x_bw.1.log")).expect("a link");
+    symlink("nothing", sandbox.path("dangling")).expect("a link");
+    sandbox.data_file("a.prerun.txt", 64 << 10);
+    sandbox.data_file("local-a-0-verify.state", 64 << 10);
+    sandbox.write("t", "fio version 3 iolog\n0 data add\n0 data open\n1 data read 0 4096\n2 data close\n");
+    pipe(&sandbox, "pipe");
+    let absolute = sandbox.path("data").display().to_string();
+    let read = "[a]\nrw=read\nfilename=data\n";
+    let jobs = [
+        format!("{read}write_iolog=./data\n"),
+        format!("{read}write_iolog={absolute}\n"),
+        format!("{read}write_iolog=link\n"),
+        format!("{read}write_iolog=hard\n"),
+        format!("{read}write_bw_log=x\n"),
+        format!("[first]\nsize=64k\nwrite_iolog=data\n[a]\nstonewall\nrw=read\nfilename=data\n"),
+        "[a]\nread_iolog=t\nwrite_iolog=./t\n".to_owned(),
+        "[a]\nread_iolog=t\n[b]\nstonewall\nsize=64k\nwrite_iolog=t\n".to_owned(),
+        format!("{read}write_iolog=l\n[b]\nrw=read\nfilename=data\nwrite_iolog=./l\n"),
+        format!("{read}write_iolog=j.fio\n"),
+        format!("{read}write_iolog=more.inc\ninclude more.inc\n"),
+        format!("{read}write_iolog=dangling\n"),
+        format!("{read}write_iolog=pipe\n"),
+        format!("{read}write_iolog=/proc/self/comm\n"),
+        format!("{read}write_iolog=/dev/trueio-mistyped\n"),
+        "[a]\nrw=read\nfilename=a.prerun.txt\nexec_prerun=echo no\n".to_owned(),
+        "[a]\nrw=write\nsize=64k\nverify=md5\nverify_state_save=1\n[b]\nrw=read\nfilename=local-a-0-verify.state\n"
+            .to_owned(),
+    ];
+    sandbox.write("more.inc", "bs=4k\n");
+    for job in jobs {
+        sandbox.write("j.fio", &job);
+        let before = (sandbox.listing(), fs::read(sandbox.path("data")).expect("content"));
+        let ran = sandbox.run(&["fio", "--allow-exec", "j.fio"]);
+        ran.assert_code(1);
+        assert!(
+            ran.err.contains("rule: output_replaces") || ran.err.contains("rule: output_impossible"),
+            "{job}{ran:?}"
+        );
+        assert_eq!((sandbox.listing(), fs::read(sandbox.path("data")).expect("content")), before, "{job}");
+    }
+    // The same where the results go.
+    sandbox.write("j.fio", "[a]\nread_iolog=t\nwrite_bw_log=y\nwrite_iolog=z\nexec_postrun=echo\ninclude more.inc\n");
+    sandbox.write("k.fio", "[a]\nread_iolog=t\nwrite_bw_log=y\nwrite_iolog=z\ninclude more.inc\n");
+    let before = sandbox.listing();
+    for output in ["j.fio", "./more.inc", "t", "link", "y_bw.1.log", "z", "a.postrun.txt"] {
+        let ran = sandbox.run(&["fio", "--allow-exec", "j.fio", &format!("--output={output}")]);
+        ran.assert_code(1);
+        assert!(ran.err.contains("rule: output_replaces"), "{output}: {ran:?}");
+    }
+    for output in ["k.fio", "./more.inc", "t", "link", "y_bw.1.log", "z"] {
+        sandbox
+            .run(&["run", "k.fio", "--json", output])
+            .assert_refused(&["--json would replace", "rule: output_replaces"]);
+    }
+    assert_eq!(sandbox.listing(), before);
+    // What an earlier run left is replaced, as fio does it.
+    sandbox
+        .write("j.fio", format!("{read}write_iolog=l\nwrite_lat_log=l\nexec_prerun=echo yes\n").replace("[a]", "[b]"));
+    for _ in 0..2 {
+        sandbox.run(&["fio", "--allow-exec", "j.fio", "--output=out"]).assert_code(0);
+    }
+    let lines = |name: &str| fs::read_to_string(sandbox.path(name)).expect("a file").lines().count();
+    assert_eq!((lines("l_lat.1.log"), lines("l"), lines("b.prerun.txt")), (16, 1 + 2 + 16 + 1, 1));
+}
+
 #[test]
 fn outputs_that_cannot_be_written_are_refused_before_anything_is_measured() {
     let sandbox = Sandbox::new();
@@ -182,30 +263,18 @@ fn outputs_that_cannot_be_written_are_refused_before_anything_is_measured() {
     refused(&["--json", "sub"], "it is a directory");
     refused(&["--json", "nowhere/a.json"], "`nowhere` is not a directory");
     refused(&["--html", "-"], "--html needs a file");
-    refused(&["--json", "a", "--html", "./a"], "--json goes to the same file");
+    refused(&["--json", "a", "--html", "./a"], "--html would replace `a`, which --json writes");
     assert_eq!(sandbox.run(&["history"]).out, "");
 }
 
 #[test]
 fn an_output_that_fails_does_not_take_the_others_with_it() {
-    if lacks("root") {
-        return;
-    }
     let sandbox = Sandbox::new();
-    // Root may open this file for writing, and no write to it succeeds.
-    let ran = sandbox.run(&[
-        "run",
-        "--ioengine",
-        "null",
-        "--number_ios",
-        "1",
-        "--json",
-        "/proc/version",
-        "--html",
-        "page.html",
-    ]);
+    // Everybody may open it for writing, and no write to it succeeds.
+    let ran =
+        sandbox.run(&["run", "--ioengine", "null", "--number_ios", "1", "--json", "/dev/full", "--html", "page.html"]);
     ran.assert_code(1);
-    assert!(ran.err.contains("error: `/proc/version` could not be written"), "{ran:?}");
+    assert!(ran.err.contains("error: `/dev/full` could not be written"), "{ran:?}");
     assert!(fs::read_to_string(sandbox.path("page.html")).expect("a page").contains("<svg"));
     assert_eq!(sandbox.run(&["history"]).out.lines().count(), 1);
 }
@@ -219,6 +288,12 @@ fn a_block_device_is_no_place_for_an_output() {
     let device = Loop::new(&sandbox, "disk.img", 1 << 20);
     let ran = sandbox.run(&["run", "--ioengine", "null", "--number_ios", "1", "--json", &device.device]);
     ran.assert_refused(&["it is a block device; what it holds would be lost"]);
+    // Nor for what a job writes, nor is the file below it.
+    let backing = device.backing.to_str().expect("a path");
+    for log in [device.device.as_str(), backing] {
+        let ran = sandbox.run(&["run", "--ioengine", "null", "--number_ios", "1", "--write_iolog", log]);
+        ran.assert_refused(&["rule: output_impossible"]);
+    }
     assert!(fs::read(&device.backing).expect("content").iter().all(|&byte| byte == 0));
 }
 

@@ -13,6 +13,7 @@
 //! Cannot see: what changes after the facts were learnt. Who opens a block device for writing claims
 //! it with `O_EXCL`, so that what was mounted since then is found.
 
+mod across;
 mod command;
 mod control;
 mod direct;
@@ -35,16 +36,17 @@ mod verify;
 
 pub(crate) use files::join_path;
 pub(crate) use job::splitmix64;
+pub(crate) use output::logs_of;
 pub(crate) use replay::replay_of;
 
 use crate::in_use::InUse;
+use crate::outputs::{Beside, Identity, check_outputs, files_of};
 use crate::refusal::{Refusal, Rule};
 use crate::toml::check_job_name;
 use files::Created;
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_model::{
-    EngineKind, Grouping, IologSummary, JobPlan, JobSpec, OpKind, Plan, Prepare, ReplaySettings, SourceAddress,
-    TargetFacts,
+    EngineKind, Grouping, IologSummary, JobPlan, JobSpec, OpKind, Plan, ReplaySettings, SourceAddress, TargetFacts,
 };
 
 /// No space left on the device, as in errno(3).
@@ -95,6 +97,20 @@ pub trait FactsSource {
         let _ = (log, settings);
         Err("nobody read it".to_owned())
     }
+
+    /// Which file a path leads to. Asked where two names of one file matter: of outputs, and of files that are
+    /// verified.
+    fn identity(&self, path: &str) -> Identity {
+        Identity::Name(files::plain(path))
+    }
+
+    /// Why nothing may or can be written to a path beside what is measured; `None`: it is a regular file that may be
+    /// replaced, or nothing yet. A document is written for whoever typed its name: links are followed, and a pipe or a
+    /// terminal will do.
+    fn obstacle(&self, path: &str, is_document: bool) -> Option<String> {
+        let _ = (path, is_document);
+        None
+    }
 }
 
 impl<F: Fn(&str) -> Target> FactsSource for F {
@@ -121,6 +137,8 @@ pub struct Machine {
     pub idle_baseline_ns: u64,
     /// The programs that a `command` may start, as the command names them. A study fills it; otherwise nobody.
     pub programs: Vec<String>,
+    /// What the command reads and writes beside the jobs.
+    pub beside: Beside,
 }
 
 /// Which engines work here, and why the others do not.
@@ -205,10 +223,12 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
         control::resolve_waits(&mut planner, &jobs, &mut job, spec)?;
         jobs.push(job);
     }
-    check_iologs(&jobs)?;
+    let mut files = files_of(&jobs, machine.beside.sends_logs);
+    files.extend_from_slice(&machine.beside.files);
+    check_outputs(&files, facts).map_err(all)?;
     planner.agree_on_shared_files(&mut jobs);
     planner.check_free_space(&jobs)?;
-    check_verify_across_jobs(&jobs)?;
+    across::check_verify(&mut planner, &jobs)?;
     check_phases(&jobs, machine)?;
     let idle_baseline_ns = machine.idle_baseline_ns;
     Ok(Plan { jobs, idle_baseline_ns, accepted_checks: Vec::new(), notes: planner.notes })
@@ -274,58 +294,6 @@ impl Planner<'_> {
         }
         Ok(())
     }
-}
-
-/// Each iolog is one job's.
-fn check_iologs(jobs: &[JobPlan]) -> Result<(), Refusal> {
-    let mut taken = BTreeSet::new();
-    for job in jobs {
-        if let Some(log) = job.output.logs.iolog.as_ref().filter(|log| !taken.insert(*log)) {
-            let reason = "two jobs would mix their lines in it; give each its own".to_owned();
-            let rule = Rule::IologUnusable { log: log.clone(), reason };
-            return Err(Refusal { job: Some(job.name.clone()), origin: None, rule: Box::new(rule) });
-        }
-    }
-    Ok(())
-}
-
-fn reads(job: &JobPlan) -> bool {
-    use trueio_model::{OpKind, OpMix};
-    let is_offline = job.verify.as_ref().is_some_and(|verify| verify.is_offline);
-    is_offline || matches!(job.pattern.mix, OpMix::Only(OpKind::Read) | OpMix::ReadWrite { .. })
-}
-
-/// Verification looks at files, and other jobs may write to them too.
-fn check_verify_across_jobs(jobs: &[JobPlan]) -> Result<(), Refusal> {
-    for job in jobs.iter().filter(|job| job.verify.is_some()) {
-        let refuse = |reason: String, hint: &'static str| Refusal {
-            job: Some(job.name.clone()),
-            origin: None,
-            rule: Box::new(Rule::VerifyImpossible { reason, hint }),
-        };
-        for file in &job.files {
-            let shares = |other: &&JobPlan| other.files.iter().any(|f| f.path == file.path) && other.name != job.name;
-            if let Some(other) =
-                jobs.iter().filter(shares).find(|other| other.phase == job.phase && other.modifies_files())
-            {
-                return Err(refuse(
-                    format!("job `{}` writes to `{}` at the same time", other.name, file.path),
-                    "let one wait for the other: `stonewall = true`",
-                ));
-            }
-            // A job that reads compares every block it reads, also the ones it has not written yet.
-            let has_headers = !reads(job)
-                || file.prepare == Prepare::UseExisting
-                || jobs.iter().filter(shares).any(|o| o.phase < job.phase && o.modifies_files() && o.verify.is_some());
-            if !has_headers {
-                return Err(refuse(
-                    format!("no job before it writes verifiable blocks to `{}`", file.path),
-                    "put a job before it that writes the same `filename` with `verify`, and `stonewall = true` here",
-                ));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Rules about all the jobs that run at the same time.

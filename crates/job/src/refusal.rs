@@ -91,6 +91,31 @@ pub enum Rule {
         /// Why, with the line if one is to blame.
         reason: String,
     },
+    /// An output that would replace what is measured or read, or mix with another output.
+    #[error(
+        "{what} would replace `{other}`, which {who}{}",
+        if path == other { String::new() } else { format!(": `{path}` is the same file") }
+    )]
+    OutputReplaces {
+        /// Who would write.
+        what: String,
+        /// Where.
+        path: String,
+        /// The file's name in the other place.
+        other: String,
+        /// Who uses it there, and how.
+        who: String,
+    },
+    /// An output that cannot or must not be written.
+    #[error("{what} `{path}` cannot be written: {reason}")]
+    OutputImpossible {
+        /// Who would write.
+        what: String,
+        /// Where.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
     /// A name that cannot be part of a file's name.
     #[error("{reason}")]
     JobName {
@@ -437,6 +462,8 @@ impl Rule {
             Rule::CommandImpossible { .. } => "command_impossible",
             Rule::SourceImpossible { .. } => "source_impossible",
             Rule::IologUnusable { .. } => "iolog_unusable",
+            Rule::OutputReplaces { .. } => "output_replaces",
+            Rule::OutputImpossible { .. } => "output_impossible",
             Rule::JobName { .. } => "job_name",
             Rule::JobNameTwice { .. } => "job_name_twice",
             Rule::UnknownOption { .. } => "unknown_option",
@@ -488,6 +515,8 @@ impl Rule {
         match self {
             Rule::NoJobs => "add a table `[job.NAME]` to the job file".into(),
             Rule::IologUnusable { .. } => "docs/from-fio.md says what a log may hold".into(),
+            Rule::OutputReplaces { .. } => "name another file for one of them".into(),
+            Rule::OutputImpossible { .. } => "name another file for it".into(),
             Rule::JobName { .. } => "use letters, digits, `-`, `_` and `.`".into(),
             Rule::JobNameTwice { .. } => "rename one of them".into(),
             Rule::UnknownOption { suggestion, .. } => {

@@ -115,6 +115,11 @@ impl OptionRow {
         aliases
     }
 
+    /// True if its value is the name of a file, a directory or a device: whoever lets strangers' words in looks at it.
+    pub fn names_path(&self) -> bool {
+        matches!(self.kind, ValueKind::Path | ValueKind::Paths)
+    }
+
     /// What stands for the value in `--help`.
     pub fn value_name(&self) -> &'static str {
         self.kind.value_name()
@@ -2074,6 +2079,7 @@ pub const TABLE: &[OptionRow] = &[
         name: "per_job_logs",
         default: DefaultValue::Text("true"),
         summary: "Each worker has log files of its own; `false`: those of a job share them, without a number",
+        detail: "Jobs that name the same prefix share them, too, in all phases of a run.",
         section: Section::Output,
         ..BASE
     },

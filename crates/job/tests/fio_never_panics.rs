@@ -55,6 +55,7 @@ fn judge(result: Result<FioRequest, FioError>) -> bool {
         may_be_real_time: Some(true),
         idle_baseline_ns: 0,
         programs: Vec::new(),
+        beside: trueio_job::Beside::default(),
     };
     request.jobs.truncate(20);
     match plan(&request.jobs, &nothing, &machine) {

@@ -18,6 +18,7 @@ fn machine() -> Machine {
         may_be_real_time: Some(true),
         idle_baseline_ns: 0,
         programs: Vec::new(),
+        beside: trueio_job::Beside::default(),
     }
 }
 

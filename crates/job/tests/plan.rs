@@ -1,9 +1,10 @@
 //! What is planned and what is refused, on targets that are described and not touched.
 
 use std::collections::{BTreeMap, BTreeSet};
+use trueio_job::value::ValueKind;
 use trueio_job::{
-    DeviceUse, EngineAvailability, EngineState, FactsSource, InUse, Machine, Mark, Refusal, Rule, TABLE, Target,
-    UseKind, explain, explain_refusal, parse_job_file, plan,
+    Beside, DeviceUse, EngineAvailability, EngineState, FactsSource, FileUse, Identity, InUse, Machine, Mark, Refusal,
+    Role, Rule, TABLE, Target, UseKind, explain, explain_refusal, parse_job_file, plan,
 };
 use trueio_model::*;
 
@@ -18,6 +19,7 @@ fn machine() -> Machine {
         may_be_real_time: Some(true),
         idle_baseline_ns: 500_000_000,
         programs: vec!["dd".into()],
+        beside: Beside::default(),
     }
 }
 
@@ -1504,6 +1506,63 @@ fn a_job_that_only_reads_verifies_what_was_written_before_it() {
     assert_eq!(refusal.rule.name(), "verify_impossible");
 }
 
+/// Goal: no disk is accused of what another job of the plan wrote, or did not write.
+#[test]
+fn verification_knows_what_other_jobs_write_and_leave_out_whatever_they_call_the_file() {
+    let verify = [("verify", "xxhash"), ("bs", "4k")];
+    let two = |one: &[(&'static str, &'static str)], other: &[(&'static str, &'static str)]| {
+        let specs = [spec("w", one), spec("r", other)];
+        plan(&specs, &WithLinks, &machine()).map_err(|refusal| refusal.rule.to_string())
+    };
+    // At the same time, under another name.
+    let old = [("rw", "read"), ("filename", "/mnt/old"), verify[0], verify[1]];
+    let link = [("rw", "write"), ("filename", "/mnt/link"), ("overwrite_existing", "/mnt/link")];
+    let sentence = two(&link, &old).unwrap_err();
+    assert!(sentence.contains("`/mnt/link`, which is `/mnt/old`, at the same time"), "{sentence}");
+    let data = |name| [("rw", "write"), ("filename", name), ("size", "1m"), verify[0], verify[1]];
+    assert!(two(&data("x"), &data("./x")).unwrap_err().contains("at the same time"));
+    // Before it, in part or not at all.
+    let after =
+        [("rw", "randread"), ("filename", "/mnt/new"), ("size", "1m"), ("stonewall", "1"), verify[0], verify[1]];
+    let before = |more: &[(&'static str, &'static str)]| [&data("/mnt/new")[..], more].concat();
+    assert!(two(&before(&[]), &after).is_ok());
+    for more in [
+        &[("create_only", "1")][..],
+        &[("number_ios", "255")],
+        &[("io_size", "512k")],
+        &[("offset", "4k")],
+        &[("trim_percentage", "10"), ("trim_backlog", "8")],
+    ] {
+        assert!(two(&before(more), &after).unwrap_err().contains("all of `/mnt/new`"), "{more:?}");
+    }
+    assert!(two(&before(&[("number_ios", "256")]), &after).is_ok());
+    // As far as it reads.
+    let reads = |more| [&[("rw", "read")], &after[1..], &[more]].concat();
+    assert!(two(&before(&[("io_size", "512k")]), &reads(("io_size", "512k"))).is_ok());
+    assert!(two(&before(&[("io_size", "512k")]), &reads(("io_size", "516k"))).is_err());
+    // Several together.
+    let half = |name, offset| {
+        spec(
+            name,
+            &[("rw", "write"), ("filename", "/mnt/new"), ("size", "512k"), ("offset", offset), verify[0], verify[1]],
+        )
+    };
+    let both = [half("w", "0"), half("x", "512k"), spec("r", &after)];
+    let of = |specs: &[JobSpec]| plan(specs, &WithLinks, &machine()).map_err(|refusal| refusal.rule.to_string());
+    assert!(of(&both).is_err_and(|why| why.contains("at the same time")), "two verify one file at once");
+    let mut later = both.clone();
+    later[1].set("stonewall", "true", Origin::Default);
+    assert!(of(&later).is_ok());
+    later[1].set("offset", "516k", Origin::Default);
+    assert!(of(&later).is_err(), "4 KiB between them are not written");
+    // One in between that leaves nothing to compare.
+    let plain = spec("p", &[("rw", "write"), ("filename", "/mnt/new"), ("size", "4k"), ("stonewall", "1")]);
+    let why = of(&[spec("w", &before(&[])), plain, spec("r", &after)]).unwrap_err();
+    assert!(why.contains("job `p`, before it, writes to `/mnt/new` without `verify`"), "{why}");
+    let early = two(&before(&[("runtime", "5s")]), &after).unwrap();
+    assert!(early.notes.iter().any(|note| note.contains("when its `runtime` ends")), "{:?}", early.notes);
+}
+
 // ---- the whole --------------------------------------------------------------------------------
 
 #[test]
@@ -1646,7 +1705,137 @@ fn a_log_that_cannot_be_replayed_or_written_is_refused_with_its_line() {
     assert_eq!(rule_name(&[("size", "1m"), ("write_iolog", "l"), ("numjobs", "2")]), "iolog_unusable");
     assert_eq!(rule_name(&[("size", "1m"), ("write_iolog", "l"), ("filename", "a b")]), "iolog_unusable");
     assert_eq!(rule_name(&[("size", "4k"), ("write_iolog", "l"), ("ioengine", "dircreate")]), "engine_lacks");
-    let both = [spec("a", &[("size", "1m"), ("write_iolog", "l")]), spec("b", &[("size", "1m"), ("write_iolog", "l")])];
-    let refusal = plan(&both, &Described, &machine()).expect_err("refused");
-    assert_eq!(refusal.rule.name(), "iolog_unusable");
+}
+
+// ---- outputs ----------------------------------------------------------------------------------
+
+/// [`Described`], where `/mnt/link` is `/mnt/old`, `./x` is `x`, nothing goes to `/dev`, and `/mnt/loop` is a disk.
+struct WithLinks;
+
+impl FactsSource for WithLinks {
+    fn look(&self, path: &str) -> Target {
+        look(if path == "/mnt/link" { "/mnt/old" } else { path })
+    }
+
+    fn in_use(&self, path: &str) -> Result<InUse, String> {
+        if path != "/mnt/loop" {
+            return Ok(InUse::default());
+        }
+        let (device, by) = ("/mnt/loop".to_owned(), "loop0".to_owned());
+        let carries = DeviceUse { kind: UseKind::Stacked, device, by, source: "/sys".into() };
+        Ok(InUse { uses: vec![carries], ..InUse::default() })
+    }
+
+    fn iolog(&self, log: &str, settings: &ReplaySettings) -> Result<IologSummary, String> {
+        Described.iolog(log, settings)
+    }
+
+    fn identity(&self, path: &str) -> Identity {
+        match path {
+            "/mnt/old" | "/mnt/link" => Identity::Inode { device: 1, inode: 2 },
+            "/mnt/loop" => Identity::Inode { device: 1, inode: 3 },
+            path => Identity::Name(path.trim_start_matches("./").to_owned()),
+        }
+    }
+
+    fn obstacle(&self, path: &str, is_document: bool) -> Option<String> {
+        (path.starts_with("/dev/") || path == "pipe" && !is_document).then(|| "it is no regular file".to_owned())
+    }
+}
+
+/// Goal: nothing that is written beside the jobs replaces what is measured or read, or another output, in whatever phase
+/// and under whatever name.
+#[test]
+fn outputs_replace_nothing_that_is_measured_or_read_and_no_other_output() {
+    let with = |jobs: &[&[(&str, &str)]], beside: &[FileUse]| {
+        let specs: Vec<_> = ["a", "b"].iter().zip(jobs).map(|(name, options)| spec(name, options)).collect();
+        let machine = Machine { beside: Beside { files: beside.to_vec(), sends_logs: false }, ..machine() };
+        plan(&specs, &WithLinks, &machine).map(drop).map_err(|refusal| (refusal.rule.name(), refusal.rule.to_string()))
+    };
+    let rule = |jobs: &[&[(&str, &str)]], beside: &[FileUse]| with(jobs, beside).err().map_or("", |(rule, _)| rule);
+    let new = |more: &[(&'static str, &'static str)]| [&[("size", "1m")], more].concat();
+    let reads: &[(&str, &str)] = &[("rw", "read"), ("filename", "/mnt/old")];
+    for job in [
+        // A target, under its name and another, of the same phase and a later one.
+        &[reads, &new(&[("write_iolog", "/mnt/old")])][..],
+        &[reads, &new(&[("write_iolog", "/mnt/link"), ("stonewall", "1")])],
+        &[&new(&[("filename", "x"), ("write_iolog", "./x")])],
+        &[&new(&[("filename", "x_bw.1.log"), ("write_bw_log", "./x")])],
+        &[&new(&[("write_hist_log", "x"), ("log_hist_msec", "9")]), &new(&[("filename", "x_clat_hist.1.log")])],
+        // A log that is replayed.
+        &[&[("read_iolog", "read.log"), ("write_iolog", "./read.log")]],
+        &[&[("read_iolog", "read.log")], &new(&[("write_iolog", "read.log"), ("stonewall", "1")])],
+        // Each other.
+        &[&new(&[("write_iolog", "l")]), &new(&[("write_iolog", "./l")])],
+        &[&new(&[("write_iolog", "x_bw.2.log")]), &new(&[("write_bw_log", "x")])],
+        &[
+            &new(&[("rw", "write"), ("verify", "md5"), ("verify_state_save", "1")]),
+            &new(&[("write_iolog", "local-a-0-verify.state")]),
+        ],
+    ] {
+        assert_eq!(rule(job, &[]), "output_replaces", "{job:?}");
+    }
+    let (_, sentence) = with(&[reads, &new(&[("write_iolog", "/mnt/link")])], &[]).unwrap_err();
+    assert_eq!(
+        sentence,
+        "`write_iolog` of job `b` would replace `/mnt/old`, which job `a` uses: `/mnt/link` is the same file"
+    );
+    // Logs of one name are one log, if the jobs say so.
+    let shared = new(&[("write_bw_log", "x"), ("per_job_logs", "0")]);
+    assert_eq!(with(&[&shared, &shared], &[]), Ok(()));
+    assert_eq!(rule(&[&shared, &new(&[("write_iolog", "x_bw.log")])], &[]), "output_replaces");
+    // With what the command reads and writes.
+    let output = |path: &str| FileUse::new(path, "--json", Role::Document);
+    let input = |path: &str| FileUse::new(path, "this command", Role::Input);
+    let logs = new(&[("write_bw_log", "x"), ("write_iolog", "l")]);
+    for beside in ["l", "./l", "x_bw.1.log"] {
+        assert_eq!(rule(&[&logs], &[output(beside)]), "output_replaces", "{beside}");
+        assert_eq!(rule(&[&logs], &[input(beside)]), "output_replaces", "{beside}");
+    }
+    assert_eq!(rule(&[reads], &[output("/mnt/link")]), "output_replaces");
+    assert_eq!(rule(&[&[("read_iolog", "read.log")]], &[output("read.log")]), "output_replaces");
+    assert_eq!(rule(&[&new(&[])], &[output("a.fio"), input("a.fio")]), "output_replaces");
+    assert_eq!(with(&[&logs, reads], &[output("out"), input("a.fio"), input("a.fio")]), Ok(()));
+    // A server sends its logs: no file of these names is made there.
+    let machine = Machine { beside: Beside { files: vec![input("x_bw.1.log")], sends_logs: true }, ..machine() };
+    assert!(plan(&[spec("a", &new(&[("write_bw_log", "x")]))], &WithLinks, &machine).is_ok());
+}
+
+#[test]
+fn outputs_are_regular_files_that_nobody_uses_otherwise() {
+    let rule = |path: &str| {
+        let options = [("size", "1m"), ("write_iolog", path)];
+        plan(&[spec("a", &options)], &WithLinks, &machine()).err().map_or("", |refusal| refusal.rule.name())
+    };
+    assert_eq!(rule("/dev/vdb"), "output_impossible");
+    assert_eq!(rule("pipe"), "output_impossible");
+    assert_eq!(rule("/mnt/loop"), "output_impossible");
+    assert_eq!(rule("log"), "");
+}
+
+/// Goal: an option that names a file cannot be added without those who let strangers' words in knowing it.
+/// Method: every option whose value is a text of one's own names a file, or stands here as one that does not.
+#[test]
+fn every_option_that_names_a_file_says_so() {
+    let others = [
+        // Names of marks on disks, of operations, of jobs.
+        "overwrite_signature",
+        "replay_skip",
+        "wait_for",
+        // A program, and its arguments: permitted by name alone.
+        "command",
+        "program",
+        // An address.
+        "source",
+    ];
+    let is_text = |kind| {
+        matches!(kind, ValueKind::Path | ValueKind::Paths | ValueKind::Names | ValueKind::Words | ValueKind::Address)
+    };
+    let named: Vec<&str> = TABLE.iter().filter(|row| row.names_path()).map(|row| row.name).collect();
+    for row in TABLE.iter().filter(|row| is_text(row.kind)) {
+        assert!(row.names_path() != others.contains(&row.name), "`{}`: does it name a file?", row.name);
+    }
+    for name in ["filename", "read_iolog", "write_iolog", "replay_redirect", "write_bw_log", "overwrite_existing"] {
+        assert!(named.contains(&name), "{name}");
+    }
 }

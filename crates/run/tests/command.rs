@@ -31,6 +31,7 @@ fn record(options: &[(&str, &str)]) -> RunRecord {
         may_be_real_time: Some(true),
         idle_baseline_ns: 50_000_000,
         programs: vec!["dd".into()],
+        beside: trueio_job::Beside::default(),
     };
     let plan = plan(&[spec.clone()], &look, &machine).expect("a plan");
     let request = Request { kind: "run".into(), command: Vec::new(), spec: vec![spec], plan, has_evidence: true };

@@ -735,7 +735,7 @@ fn check_options(place: &str, options: &Options) -> Result<(), String> {
         if row.name != name {
             return Err(format!("{place}: write `{}` for `{name}`", row.name));
         }
-        if RESERVED.contains(&row.name) {
+        if is_reserved(row) {
             return Err(format!("{place}: `{name}` is decided by who runs the study, not by the study"));
         }
         let text = value.to_string();
@@ -753,22 +753,15 @@ fn check_options(place: &str, options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// What a study may not say: where it writes is for the user to say.
-pub(crate) const RESERVED: [&str; 13] = [
-    "filename",
-    "directory",
-    "overwrite_existing",
-    "overwrite_signature",
-    "stonewall",
-    "unlink",
-    "write_bw_log",
-    "write_iops_log",
-    "write_lat_log",
-    "write_hist_log",
-    "verify_dump",
-    "verify_state_save",
-    "verify_state_load",
-];
+/// What a study may not say beside the names of files: what would make, keep or replace some without naming them, or
+/// permit it.
+pub(crate) const RESERVED: [&str; 6] =
+    ["overwrite_signature", "stonewall", "unlink", "verify_dump", "verify_state_save", "verify_state_load"];
+
+/// Whether an option is not the study's to say: which files are touched is for the user to say.
+pub(crate) fn is_reserved(row: &trueio_job::OptionRow) -> bool {
+    row.names_path() || RESERVED.contains(&row.name)
+}
 
 pub(crate) fn check_place(what: &str, place: &Place, axes: &[Axis]) -> Result<(), String> {
     for (key, values) in place {

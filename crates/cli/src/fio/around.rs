@@ -1,5 +1,6 @@
 //! What the reader of fio's language is told of this machine: files, variables, numbers.
 
+use std::cell::RefCell;
 use std::io::Read;
 use trueio_job::fio::Surroundings;
 
@@ -12,6 +13,44 @@ const ENTRIES_MAX: u32 = 1 << 16;
 /// This machine.
 #[derive(Debug)]
 pub(crate) struct Live;
+
+/// This machine, and the files that were read.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    files: RefCell<Vec<String>>,
+}
+
+impl Reading {
+    /// The files that were read, without standard input.
+    pub(crate) fn into_files(self) -> Vec<String> {
+        self.files.into_inner()
+    }
+}
+
+impl Surroundings for Reading {
+    fn read_file(&self, path: &str) -> Result<String, String> {
+        if path != "-" {
+            self.files.borrow_mut().push(path.to_owned());
+        }
+        Live.read_file(path)
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        Live.variable(name)
+    }
+
+    fn page_bytes(&self) -> u64 {
+        Live.page_bytes()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        Live.memory_bytes()
+    }
+
+    fn processors(&self) -> u64 {
+        Live.processors()
+    }
+}
 
 impl Surroundings for Live {
     fn read_file(&self, path: &str) -> Result<String, String> {

@@ -6,10 +6,10 @@
 
 use super::status::Results;
 use crate::progress;
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
+use trueio_engine::create_output;
 use trueio_job::fio::{FioError, FioRequest};
+use trueio_job::{FileUse, Role};
 use trueio_model::{PhaseRecord, RunRecord, SteadyState};
 use trueio_run::{Observer, Tick};
 
@@ -48,6 +48,15 @@ impl Commands {
         }
         Ok(Self { phases })
     }
+
+    /// The files for what they print.
+    pub(super) fn files(&self) -> Vec<FileUse> {
+        let of_phase = |phase: &OfPhase| {
+            let file = |(path, _): &(String, String)| FileUse::new(path, "a command of a job", Role::Output);
+            phase.before.iter().chain(&phase.after).map(file).collect::<Vec<_>>()
+        };
+        self.phases.iter().flat_map(of_phase).collect()
+    }
 }
 
 /// Runs the commands around the phases, and shows the progress between.
@@ -73,20 +82,19 @@ impl Around {
 
     fn run(&mut self, commands: &[(String, String)]) {
         for (file, command) in commands {
-            // What an earlier run printed is replaced; a link is not followed.
-            let opened =
-                OpenOptions::new().write(true).create(true).truncate(true).custom_flags(libc::O_NOFOLLOW).open(file);
-            let result = opened.map_err(|error| format!("`{file}` cannot be made: {error}")).and_then(|output| {
-                let errors = output.try_clone().map_err(|error| error.to_string())?;
-                let status = Command::new("/bin/sh")
-                    .args(["-c", command])
-                    .stdin(Stdio::null())
-                    .stdout(output)
-                    .stderr(errors)
-                    .status()
-                    .map_err(|error| error.to_string())?;
-                if status.success() { Ok(()) } else { Err(format!("{status}; what it printed is in `{file}`")) }
-            });
+            // What an earlier run printed is replaced.
+            let result =
+                create_output(file).map_err(|error| format!("`{file}` cannot be made: {error}")).and_then(|output| {
+                    let errors = output.try_clone().map_err(|error| error.to_string())?;
+                    let status = Command::new("/bin/sh")
+                        .args(["-c", command])
+                        .stdin(Stdio::null())
+                        .stdout(output)
+                        .stderr(errors)
+                        .status()
+                        .map_err(|error| error.to_string())?;
+                    if status.success() { Ok(()) } else { Err(format!("{status}; what it printed is in `{file}`")) }
+                });
             if let Err(reason) = result {
                 self.failed.get_or_insert(format!("the command `{command}` failed: {reason}"));
             }

@@ -12,15 +12,15 @@ mod exec;
 mod remote;
 mod status;
 
-use around::Live;
+use around::Reading;
 
 use crate::failure::Failure;
 use crate::machine;
 use crate::{output, progress, run};
 use std::path::Path;
 use std::process::ExitCode;
-use trueio_job::Machine;
 use trueio_job::fio::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat};
+use trueio_job::{Beside, FileUse, Machine, Role};
 use trueio_model::{JobPlan, JobSpec, Outcome, Plan, RunRecord};
 use trueio_report::fio::Format;
 use trueio_run::{Request, watch_signals};
@@ -51,7 +51,8 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
         Some((word, rest)) if word == remote::SESSION => return remote::session(rest),
         _ => {}
     }
-    let request = match trueio_job::fio::read(arguments, &Live) {
+    let reading = Reading::default();
+    let request = match trueio_job::fio::read(arguments, &reading) {
         Ok(request) => request,
         Err(error) => return refused(&error.render()),
     };
@@ -81,23 +82,25 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
                 ExitCode::FAILURE
             }
         },
-        None => run_jobs(request),
+        None => run_jobs(request, reading.into_files()),
     }
 }
 
-/// The jobs of one of fio's job files, for the commands that take job files. What has no effect is told on
-/// stderr.
-pub(crate) fn read_job_file(path: &Path) -> Result<Vec<JobSpec>, Failure> {
+/// The jobs of one of fio's job files, for the commands that take job files; the files that were read are added to
+/// `read`. What has no effect is told on stderr.
+pub(crate) fn read_job_file(path: &Path, read: &mut Vec<String>) -> Result<Vec<JobSpec>, Failure> {
     let name = path.to_string_lossy();
-    let text = trueio_job::fio::Surroundings::read_file(&Live, &name)
+    let reading = Reading::default();
+    let text = trueio_job::fio::Surroundings::read_file(&reading, &name)
         .map_err(|reason| Failure::refused(format!("job file `{name}` cannot be read\n  because: {reason}")))?;
     let mut request =
-        trueio_job::fio::read_job_file(&name, &text, &Live).map_err(|error| Failure::refused(error.render()))?;
+        trueio_job::fio::read_job_file(&name, &text, &reading).map_err(|error| Failure::refused(error.render()))?;
     trueio_job::fio::meet_targets(&mut request.jobs, &machine::Live::touching_nothing(), &request.settings)
         .map_err(|error| Failure::refused(error.render()))?;
     for note in &request.notes {
         eprintln!("note: {note}");
     }
+    read.extend(reading.into_files());
     Ok(request.jobs)
 }
 
@@ -130,7 +133,8 @@ fn inflate(path: &str) -> ExitCode {
     }
 }
 
-fn run_jobs(mut request: FioRequest) -> ExitCode {
+/// Runs the jobs; `read` are the files in which they stood.
+fn run_jobs(mut request: FioRequest, read: Vec<String>) -> ExitCode {
     if request.settings.debug.iter().any(|part| ["parse", "job", "process", "all"].contains(&part.as_str())) {
         for job in &request.jobs {
             eprintln!("parse: job `{}`", job.name);
@@ -139,26 +143,19 @@ fn run_jobs(mut request: FioRequest) -> ExitCode {
             }
         }
     }
-    let plan = match planned(&mut request, |_| Ok(())) {
-        Ok(plan) => plan,
-        Err(text) => return refused(&text),
-    };
-    let output_path = request.settings.output.clone();
-    if let Some(path) = &output_path {
-        let targets = plan.jobs.iter().flat_map(|job| &job.files);
-        if let Some(target) = targets.into_iter().find(|file| output::is_same(Path::new(path), Path::new(&file.path))) {
-            return refused(&format!("`--output={path}` would replace `{}`, which a job uses", target.path));
-        }
-        if let Err(failure) = output::check_file("--output", Path::new(path)) {
-            failure.show();
-            return ExitCode::FAILURE;
-        }
-    }
-    let has_baseline = plan.idle_baseline_ns > 0;
     let commands = match exec::Commands::of(&request) {
         Ok(commands) => commands,
         Err(error) => return refused(&error.render()),
     };
+    let mut files: Vec<FileUse> =
+        read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input)).collect();
+    files.extend(request.settings.output.iter().map(|path| FileUse::new(path, "--output", Role::Document)));
+    files.extend(commands.files());
+    let plan = match planned(&mut request, Beside { files, sends_logs: false }, |_| Ok(())) {
+        Ok(plan) => plan,
+        Err(text) => return refused(&text),
+    };
+    let has_baseline = plan.idle_baseline_ns > 0;
     let has_line = request.settings.eta != Eta::Never;
     let stop = watch_signals();
     let whole = Request {
@@ -176,16 +173,18 @@ fn run_jobs(mut request: FioRequest) -> ExitCode {
     deliver(results, &record, failed_command)
 }
 
-/// The plan of what was read, or the whole text of why there is none; `may_run` may refuse it, too. Touches nothing.
-fn planned(request: &mut FioRequest, may_run: impl Fn(&Plan) -> Result<(), Failure>) -> Result<Plan, String> {
+/// The plan of what was read, or the whole text of why there is none; `beside` is what is read and written beside the
+/// jobs, `may_run` may refuse the plan, too. Touches nothing.
+fn planned(
+    request: &mut FioRequest,
+    beside: Beside,
+    may_run: impl Fn(&Plan) -> Result<(), Failure>,
+) -> Result<Plan, String> {
     let found = machine::Live::touching_nothing();
     trueio_job::fio::meet_targets(&mut request.jobs, &found, &request.settings).map_err(|error| error.render())?;
     let check = |plan: &Plan| may_run(plan).and_then(|()| run::refuse_unreachable(plan));
-    let machine = Machine { programs: programs(request), ..machine::machine(idle_baseline_ns(&request.jobs)) };
-    let mut plan = run::planned_on(&machine, &request.jobs, check).map_err(Failure::into_text)?;
-    if let Some(message) = replaced_by_a_program(&plan) {
-        return Err(message);
-    }
+    let machine = Machine { programs: programs(request), beside, ..machine::machine(idle_baseline_ns(&request.jobs)) };
+    let mut plan = run::planned(&request.jobs, &machine, check).map_err(Failure::into_text)?;
     plan.notes.splice(0..0, request.notes.iter().cloned());
     Ok(plan)
 }
@@ -238,17 +237,6 @@ fn programs(request: &FioRequest) -> Vec<String> {
     let words = request.jobs.iter().filter(|_| request.settings.allows_exec);
     let words = words.filter_map(|job| job.options.get("program")?.text.split_whitespace().next());
     words.map(str::to_owned).collect()
-}
-
-/// What to say if the place for what a program prints is a file that a job uses.
-fn replaced_by_a_program(plan: &Plan) -> Option<String> {
-    let prefixes = plan.jobs.iter().filter_map(|job| job.exec.as_ref()?.output.as_ref());
-    let outputs = prefixes.flat_map(|prefix| [format!("{prefix}.stdout"), format!("{prefix}.stderr")]);
-    outputs.into_iter().find_map(|output| {
-        let mut targets = plan.jobs.iter().flat_map(|job| &job.files);
-        let target = targets.find(|file| output::is_same(Path::new(&output), Path::new(&file.path)))?;
-        Some(format!("what a program prints would go to `{output}`, and a job uses `{}`", target.path))
-    })
 }
 
 /// True if a job is there to do I/O.

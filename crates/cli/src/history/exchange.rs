@@ -15,6 +15,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trueio_foreign::FioRun;
+use trueio_job::{FileUse, Role};
 use trueio_model::RunRecord;
 use trueio_store::{Store, StoreError};
 
@@ -174,12 +175,10 @@ pub(super) fn export(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             )));
         }
     };
-    if !is_stdout {
-        output::check_file("the export", path)?;
-    }
     let store = store()?;
-    if !is_stdout && output::is_same(path, store.path()) {
-        return Err(Failure::refused(format!("`{}` is the history itself", path.display())));
+    if !is_stdout {
+        let history = FileUse::new(store.path().to_string_lossy(), "the history", Role::Target);
+        output::check_files(&[FileUse::new(path.to_string_lossy(), "the export", Role::Document), history])?;
     }
     let entries = store.list(&filter(&store, matches)?).map_err(|e| unreadable(&e))?;
     let devices = store.devices().map_err(|e| unreadable(&e))?;

@@ -37,7 +37,7 @@ pub use help::{command_help, engine_help, program_help, show_command};
 pub use page::render_table;
 pub use problem::{FioError, FioProblem, Place};
 pub use remote::{Client, Serve};
-pub use targets::meet_targets;
+pub use targets::{log_files, meet_targets};
 
 use command_line::{Asked, Item};
 use job_file::Line;

@@ -8,9 +8,9 @@
 
 use super::lower::{preset, writes};
 use super::{FioError, FioProblem, Settings};
-use crate::plan::{FactsSource, Target, join_path, replay_of};
+use crate::plan::{FactsSource, Target, join_path, logs_of, replay_of};
 use crate::value::{Extent, Value, ValueKind, write_bytes, write_paths};
-use trueio_model::{EngineKind, JobSpec, OpKind, Origin, SpecValue, TargetKind};
+use trueio_model::{EngineKind, JobSpec, LogKind, OpKind, Origin, SpecValue, TargetKind};
 
 /// Looks at the targets of jobs that were read from fio's language, and enters what follows.
 ///
@@ -87,6 +87,15 @@ pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Se
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(FioError { problems }) }
+}
+
+/// The names of the logs of jobs that were read from fio's language, all of one run: each job has one worker.
+pub fn log_files(jobs: &[JobSpec]) -> Vec<String> {
+    let of_job = |(number, spec): (u32, &JobSpec)| {
+        let logs = logs_of(spec)?;
+        Some(LogKind::ALL.into_iter().filter_map(move |kind| logs.file(kind, number)))
+    };
+    (1..).zip(jobs).filter_map(of_job).flatten().collect()
 }
 
 /// Lets a clone that begins later by `offset_increment` end at the end of what is there, and transfer as much as

@@ -3,7 +3,7 @@
 use super::Planner;
 use super::job::note_unused;
 use super::values::Values;
-use trueio_model::{Grouping, LogPlan, LogWindow, OutputPlan, Unified};
+use trueio_model::{Grouping, JobSpec, LogPlan, LogWindow, OutputPlan, Unified};
 
 /// What says how logs look.
 const LOOKS: [&str; 9] = [
@@ -49,8 +49,23 @@ pub(super) fn plan_output(planner: &mut Planner, values: &Values) -> OutputPlan 
 
 /// What says how logs look is kept only where there is a log.
 fn plan_logs(planner: &mut Planner, values: &Values) -> LogPlan {
+    let logs = read_logs(values);
+    if logs.is_empty() {
+        note_unused(planner, values, &LOOKS, "no log is written");
+        return LogPlan::default();
+    }
+    logs
+}
+
+/// The logs of a job of fio's, for who must know before there is a plan; `None` if its words cannot be read, which the
+/// plan says.
+pub(crate) fn logs_of(spec: &JobSpec) -> Option<LogPlan> {
+    Some(read_logs(&Values::resolve(spec).ok()?))
+}
+
+fn read_logs(values: &Values) -> LogPlan {
     let prefix = |name| values.paths(name).map(<[String]>::concat);
-    let logs = LogPlan {
+    LogPlan {
         bw: prefix("write_bw_log"),
         iops: prefix("write_iops_log"),
         lat: prefix("write_lat_log"),
@@ -69,10 +84,5 @@ fn plan_logs(planner: &mut Planner, values: &Values) -> LogPlan {
         has_unix_time: values.bool("log_alternate_epoch"),
         is_shared: !values.bool("per_job_logs"),
         is_compressed: values.bool("log_store_compressed"),
-    };
-    if logs.is_empty() {
-        note_unused(planner, values, &LOOKS, "no log is written");
-        return LogPlan::default();
     }
-    logs
 }

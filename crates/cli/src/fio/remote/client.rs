@@ -12,14 +12,15 @@ use crate::failure::{Failure, line};
 use crate::{output, progress};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
+use trueio_engine::{create_output, open_output};
 use trueio_job::fio::{Client, Eta, FIO_VERSION, FioRequest, Settings, Surroundings, read};
+use trueio_job::{FileUse, Role};
 use trueio_model::RunRecord;
 use trueio_report::fio::{FioOutput, Format, ServerResult, render_clients};
 use trueio_report::progress_line;
@@ -33,6 +34,8 @@ use trueio_wire::{
 const SERVERS_MAX: usize = 1024;
 /// Longest file of hosts, in bytes.
 const HOSTS_BYTES_MAX: u64 = 1 << 20;
+/// Most logs of one server: six of each job that it may have.
+const LOGS_MAX: usize = 6 * 4096;
 /// How many messages of servers may wait.
 const WAITING_MAX: usize = 64;
 
@@ -40,8 +43,8 @@ const WAITING_MAX: usize = 64;
 struct Server {
     address: Address,
     jobs: Jobs,
-    /// What its jobs call their logs.
-    prefixes: BTreeSet<String>,
+    /// The names that the logs of its jobs can have; `None`: its jobs lie at the server.
+    logs: Option<BTreeSet<String>>,
     /// What is put behind the names of its logs.
     log_name: String,
     stream: Option<Stream>,
@@ -58,19 +61,17 @@ struct Server {
 /// `--client`.
 pub(in crate::fio) fn command(clients: &[Client], request: &FioRequest) -> ExitCode {
     let settings = &request.settings;
-    let mut servers = match servers_of(clients, settings) {
-        Ok(servers) => servers,
+    let (mut servers, read) = match servers_of(clients, settings) {
+        Ok(found) => found,
         Err(text) => return refused(&text),
     };
-    if let Some(path) = &settings.output {
-        let files = clients.iter().flat_map(|client| &client.files);
-        if let Some(file) = files.into_iter().find(|file| output::is_same(Path::new(path), Path::new(file))) {
-            return refused(&format!("`--output={path}` would replace the job file `{file}`"));
-        }
-        if let Err(failure) = output::check_file("--output", Path::new(path)) {
-            failure.show();
-            return ExitCode::FAILURE;
-        }
+    let inputs = read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input));
+    let outputs = settings.output.iter().map(|path| FileUse::new(path, "--output", Role::Document));
+    let used: Vec<FileUse> = inputs.chain(outputs).collect();
+    let mut logs = LogFiles::new(settings.aux_path.as_ref().map(PathBuf::from), used);
+    if let Err(failure) = logs.check(&servers) {
+        failure.show();
+        return ExitCode::FAILURE;
     }
     let stop = watch_signals();
     std::thread::scope(|scope| {
@@ -101,18 +102,22 @@ pub(in crate::fio) fn command(clients: &[Client], request: &FioRequest) -> ExitC
         failure.show();
         return ExitCode::FAILURE;
     }
-    let failed = converse(&mut servers, settings, &mut results, || stop.load(Relaxed));
+    let failed = converse(&mut servers, settings, &mut results, &mut logs, || stop.load(Relaxed));
     deliver(&servers, results, failed)
 }
 
 // ---- what is asked of whom ----------------------------------------------------------------------
 
-/// The servers with their jobs, or what is wrong with what was asked.
-fn servers_of(clients: &[Client], settings: &Settings) -> Result<Vec<Server>, String> {
+/// The servers with their jobs and the files that were read, or what is wrong with what was asked.
+fn servers_of(clients: &[Client], settings: &Settings) -> Result<(Vec<Server>, Vec<String>), String> {
     let files = Files::default();
+    let mut lists = Vec::new();
     let mut servers: Vec<Server> = Vec::new();
     for client in clients {
-        let (jobs, prefixes) = files.of(client, settings)?;
+        let (jobs, logs) = files.of(client, settings)?;
+        if Path::new(&client.host).is_file() {
+            lists.push(client.host.clone());
+        }
         for host in hosts(&client.host)? {
             let address = Address::parse(&host).map_err(|reason| format!("`--client={host}`: {reason}"))?;
             if servers.len() >= SERVERS_MAX {
@@ -122,7 +127,7 @@ fn servers_of(clients: &[Client], settings: &Settings) -> Result<Vec<Server>, St
                 log_name: address.hostname().replace('/', "_"),
                 address,
                 jobs: jobs.clone(),
-                prefixes: prefixes.clone(),
+                logs: logs.clone(),
                 stream: None,
                 machine: String::new(),
                 lines: Vec::new(),
@@ -143,7 +148,8 @@ fn servers_of(clients: &[Client], settings: &Settings) -> Result<Vec<Server>, St
             servers[index].log_name = if is_taken { format!("{with_port}.{index}") } else { with_port };
         }
     }
-    Ok(servers)
+    let read = files.known.into_inner().into_keys().filter(|path| path != "-");
+    Ok((servers, lists.into_iter().chain(read).collect()))
 }
 
 /// A host, or those that a file of that name lists.
@@ -178,12 +184,12 @@ struct Files {
 }
 
 impl Files {
-    /// What is sent to a client's server, and what its jobs call their logs. What is wrong with a job file is told
-    /// before anybody is asked.
-    fn of(&self, client: &Client, settings: &Settings) -> Result<(Jobs, BTreeSet<String>), String> {
+    /// What is sent to a client's server, and the names that the logs of its jobs can have, if all its jobs are here.
+    /// What is wrong with a job file is told before anybody is asked.
+    fn of(&self, client: &Client, settings: &Settings) -> Result<(Jobs, Option<BTreeSet<String>>), String> {
         self.texts.borrow_mut().clear();
         self.variables.borrow_mut().clear();
-        let mut prefixes = BTreeSet::new();
+        let mut logs = None;
         if !client.files.is_empty() {
             let mut words: Vec<String> = settings.sections.iter().map(|name| format!("--section={name}")).collect();
             words.extend(settings.allows_exec.then(|| "--allow-exec".to_owned()));
@@ -191,9 +197,8 @@ impl Files {
             words.push("--".to_owned());
             words.extend(client.files.iter().cloned());
             let request = read(&words, self).map_err(|error| error.render())?;
-            let options = request.jobs.iter().flat_map(|job| &job.options);
-            let logs = options.filter(|(name, _)| name.starts_with("write_") && name.ends_with("_log"));
-            prefixes.extend(logs.map(|(_, value)| value.text.clone()));
+            let names = trueio_job::fio::log_files(&request.jobs).into_iter().collect();
+            logs = Some(names).filter(|_| client.files_there.is_empty());
         }
         let jobs = Jobs {
             files: client.files.clone(),
@@ -206,7 +211,7 @@ impl Files {
             are_warnings_fatal: settings.are_warnings_fatal,
             status_interval_ns: settings.status_interval_ns,
         };
-        Ok((jobs, prefixes))
+        Ok((jobs, logs))
     }
 }
 
@@ -310,6 +315,7 @@ fn converse(
     servers: &mut [Server],
     settings: &Settings,
     results: &mut status::Results,
+    logs: &mut LogFiles,
     is_stopped: impl Fn() -> bool,
 ) -> Option<Failure> {
     let (tx, events) = sync_channel::<Event>(WAITING_MAX);
@@ -321,7 +327,6 @@ fn converse(
     }
     drop(tx);
     let bar = if settings.eta == Eta::Never { progress::Line::hidden() } else { progress::Line::new() };
-    let mut logs = LogFiles { aux_path: settings.aux_path.as_ref().map(PathBuf::from), files: BTreeMap::new() };
     let every = settings.status_interval_ns.map(Duration::from_nanos).filter(|every| !every.is_zero());
     let mut told = Instant::now();
     let mut was_stopped = false;
@@ -335,7 +340,7 @@ fn converse(
                 }
             }
         }
-        if let Err(failure) = take(&events, servers, &mut logs) {
+        if let Err(failure) = take(&events, servers, logs) {
             failed.get_or_insert(failure);
         }
         bar.show(&together(servers));
@@ -435,26 +440,65 @@ fn together(servers: &[Server]) -> String {
 /// Logs that come in.
 struct LogFiles {
     aux_path: Option<PathBuf>,
-    files: BTreeMap<PathBuf, File>,
+    /// What this command reads and writes beside them.
+    used: Vec<FileUse>,
+    /// Those that were begun, with the server they are of. None is kept open: there may be more than a process may open.
+    begun: BTreeMap<PathBuf, Address>,
 }
 
 impl LogFiles {
-    /// Adds to `PREFIX_KIND.N.log.HOST`. The server is not asked where: it only says which log it is.
+    fn new(aux_path: Option<PathBuf>, used: Vec<FileUse>) -> Self {
+        Self { aux_path, used, begun: BTreeMap::new() }
+    }
+
+    /// Where a server's log goes.
+    fn path(&self, server: &Server, name: &str) -> PathBuf {
+        let name = format!("{name}.{}", server.log_name);
+        self.aux_path.as_ref().map_or_else(|| PathBuf::from(&name), |directory| directory.join(&name))
+    }
+
+    /// Refuses, before anybody is asked, results and logs that would replace what this command reads, or each other.
+    fn check(&self, servers: &[Server]) -> Result<(), Failure> {
+        let logs = servers.iter().flat_map(|server| {
+            let use_of =
+                |name: &String| FileUse::new(self.path(server, name).to_string_lossy(), log_of(server), Role::Output);
+            server.logs.iter().flatten().map(use_of)
+        });
+        output::check_files(&self.used.iter().cloned().chain(logs).collect::<Vec<_>>())
+    }
+
+    /// Adds to `PREFIX_KIND.N.log.HOST`. The server is not asked where: it only says which log it is, and it must be one
+    /// that its jobs can have; of jobs that lie there, one in the directory for logs.
     fn add(&mut self, server: &Server, part: &LogPart) -> Result<(), Failure> {
-        let is_plain = !part.prefix.starts_with('.') && !part.prefix.contains(['/', '\0']);
-        if !is_log(&part.suffix) || !(is_plain || server.prefixes.contains(&part.prefix)) {
-            let name = plain(&format!("{}{}", part.prefix, part.suffix));
+        let name = format!("{}{}", part.prefix, part.suffix);
+        let is_plain = !part.prefix.starts_with('.') && !part.prefix.contains(['/', '\0']) && is_log(&part.suffix);
+        let is_expected = server.logs.as_ref().map_or(is_plain, |names| names.contains(&name));
+        if !is_expected {
+            let name = plain(&name);
             return Err(Failure::refused(format!("{} sent a log that no job asked for: `{name}`", server.address)));
         }
-        let name = format!("{}{}.{}", part.prefix, part.suffix, server.log_name);
-        let path = self.aux_path.as_ref().map_or_else(|| PathBuf::from(&name), |directory| directory.join(&name));
+        let path = self.path(server, &name);
         let failed = |e: std::io::Error| Failure::failed(format!("the log `{}` cannot be written", path.display()), &e);
-        let file = match self.files.entry(path.clone()) {
-            std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::btree_map::Entry::Vacant(new) => new.insert(File::create(&path).map_err(failed)?),
+        let mut file = if self.begun.contains_key(&path) {
+            open_output(&path).map_err(failed)?
+        } else {
+            if self.begun.values().filter(|address| **address == server.address).count() >= LOGS_MAX {
+                return Err(Failure::refused(format!("{} sent more than {LOGS_MAX} logs", server.address)));
+            }
+            let mut files = self.used.clone();
+            files.push(FileUse::new(path.to_string_lossy(), log_of(server), Role::Output));
+            output::check_files(&files)?;
+            let file = create_output(&path).map_err(failed)?;
+            self.begun.insert(path.clone(), server.address.clone());
+            file
         };
         file.write_all(part.text.as_bytes()).map_err(failed)
     }
+}
+
+/// A log, as a message names it.
+fn log_of(server: &Server) -> String {
+    format!("a log of {}", server.address)
 }
 
 /// Whether a name ends as logs do: `_bw.1.log`, `_clat_hist.log`.

@@ -8,14 +8,13 @@ use super::stream::Listener;
 use crate::output;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process, setsid, test_kill_process};
-use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
+use trueio_engine::create_output;
 use trueio_job::fio::{Serve, Settings};
 use trueio_run::watch_signals;
 use trueio_wire::Address;
@@ -80,10 +79,8 @@ fn into_background(listener: Listener, socket: &str, pid_file: &str, permits: &[
         socket => (absolute(socket).map_err(|error| error.to_string())?, absolute(pid_file)),
     };
     let pid_path = pid_path.map_err(|error| error.to_string())?;
-    // What an earlier server left is replaced; a link is not followed.
-    let opened =
-        OpenOptions::new().write(true).create(true).truncate(true).custom_flags(libc::O_NOFOLLOW).open(&pid_path);
-    let mut file = opened.map_err(|error| format!("`{pid_file}` cannot be written: {error}"))?;
+    // What an earlier server left is replaced.
+    let mut file = create_output(&pid_path).map_err(|error| format!("`{pid_file}` cannot be written: {error}"))?;
     let (word, fd) = listener.into_fd();
     let mut child = Command::new(THIS_PROGRAM)
         .args(["fio", LISTEN, word, &socket, &pid_path])

@@ -24,7 +24,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread::JoinHandle;
 use std::time::Duration;
 use trueio_job::fio::{Action, FioRequest, Settings, Surroundings, read};
-use trueio_model::{LogPlan, PhaseRecord, Plan, Prepare, RunRecord, SteadyState};
+use trueio_job::{Beside, OptionRow};
+use trueio_model::{JobPlan, LogPlan, PhaseRecord, Plan, Prepare, RunRecord, SteadyState};
 use trueio_run::{Observer, Request, Tick, watch_signals};
 use trueio_wire::frame::{TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX};
 use trueio_wire::{
@@ -231,24 +232,43 @@ fn prepare(jobs: Jobs, peer: &str, permits: &[String]) -> Result<(FioRequest, Pl
     }
     stays_with_clients(&request)?;
     request.settings.status_interval_ns = jobs.status_interval_ns;
-    let plan = planned(&mut request, |plan| keep_within(plan, permits).map_err(Failure::refused))?;
     let commands = exec::Commands::of(&request).map_err(|error| error.render())?;
+    let beside = Beside { files: commands.files(), sends_logs: true };
+    let is_readonly = request.settings.is_readonly;
+    let plan = planned(&mut request, beside, |plan| {
+        keep_within(plan, permits).and_then(|()| keep_nothing(plan, is_readonly)).map_err(Failure::refused)
+    })?;
     Ok((request, plan, commands))
+}
+
+/// Options that name files and may come from a client: targets, which [`keep_within`] looks at, and logs, which are sent.
+const PATHS_OF_CLIENTS: [&str; 7] = [
+    "filename",
+    "directory",
+    "overwrite_existing",
+    "write_bw_log",
+    "write_iops_log",
+    "write_lat_log",
+    "write_hist_log",
+];
+
+/// Why an option does not come from a client; `None`: it may.
+fn why_local(row: &OptionRow) -> Option<&'static str> {
+    match row.name {
+        "read_iolog" => Some("would read a file of the server"),
+        "write_iolog" => Some("would write a file at the server"),
+        "log_store_compressed" => Some("is for logs of this machine; those of a client are sent as text"),
+        name => (row.names_path() && !PATHS_OF_CLIENTS.contains(&name)).then_some("names a file of the server"),
+    }
 }
 
 /// Refuses options that name files of this machine beside what is measured, before anything is read of them: what is
 /// wrong in an I/O log is told with its lines, and any file of this machine could be named as one.
 fn stays_with_clients(request: &FioRequest) -> Result<(), String> {
-    const LOCAL: [(&str, &str); 3] = [
-        ("read_iolog", "would read a file of the server"),
-        ("write_iolog", "would write a file at the server"),
-        ("log_store_compressed", "is for logs of this machine; those of a client are sent as text"),
-    ];
     for job in &request.jobs {
-        for (name, why) in LOCAL {
-            let is_asked =
-                job.options.get(name).is_some_and(|value| !["", "0", "false"].contains(&value.text.as_str()));
-            if is_asked {
+        for (name, value) in &job.options {
+            let is_asked = !["", "0", "false"].contains(&value.text.as_str());
+            if let Some(why) = trueio_job::row(name).and_then(why_local).filter(|_| is_asked) {
                 return Err(format!(
                     "job `{}` was not started\n  because: `{name}` {why}\n\nhint: run the job on that machine, without \
                      `--client`",
@@ -289,6 +309,22 @@ fn keep_within(plan: &Plan, permits: &[String]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Refuses jobs that would leave something of what they verify here, where nothing may be made.
+fn keep_nothing(plan: &Plan, is_readonly: bool) -> Result<(), String> {
+    let keeps = |job: &JobPlan| {
+        let verify = job.verify.as_ref()?;
+        let asked = [("verify_dump", verify.dumps), ("verify_state_save", verify.saves_state)];
+        asked.into_iter().find(|(_, is_asked)| *is_asked).map(|(name, _)| (job.name.clone(), name))
+    };
+    match plan.jobs.iter().find_map(keeps).filter(|_| is_readonly) {
+        None => Ok(()),
+        Some((job, name)) => Err(format!(
+            "job `{job}` was not started\n  because: `{name}` would make files at the server, and `--readonly` forbids \
+             that\n\nhint: leave it out"
+        )),
+    }
 }
 
 /// A path without links; of what does not exist, the directory's.
