@@ -8,12 +8,12 @@
 //!
 //! Cannot see: sync calls at the job's end (they belong to no moment of a replay), and what other programs do.
 
-use crate::logs::LogError;
+use crate::logs::{LogError, join};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
-use trueio_engine::{IssuedIo, LogChunk, LogDoor, log_channel};
+use trueio_engine::{IssuedIo, LogChunk, LogDoor, create_output, log_channel};
 use trueio_model::{IOLOG_HEADER, JobPlan, OpKind};
 
 /// The iologs of one phase.
@@ -45,7 +45,7 @@ impl Iologs {
             // The plan made sure that a job with a log has one worker.
             for _ in 0..job.workers {
                 workers.push(match &job.output.logs.iolog {
-                    Some(path) => Some(Iolog::new(path, job, jobs)?),
+                    Some(path) => Some(Iolog::new(path, job)?),
                     None => None,
                 });
             }
@@ -69,18 +69,15 @@ impl Iologs {
     /// The first log that could not be written.
     pub(crate) fn finish(self) -> Result<(), LogError> {
         drop(self.door);
-        self.writer.join().unwrap_or(Ok(()))
+        join(self.writer)
     }
 }
 
 impl Iolog {
-    fn new(path: &str, job: &JobPlan, jobs: &[JobPlan]) -> Result<Self, LogError> {
+    fn new(path: &str, job: &JobPlan) -> Result<Self, LogError> {
         let failed = |source| LogError::new(path.to_owned(), source);
-        let replays = jobs.iter().filter_map(|job| job.replay.as_ref()).any(|replay| replay.log == path);
-        if replays || jobs.iter().flat_map(|job| &job.files).any(|file| file.path == path) {
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "a job uses a file of that name")));
-        }
-        let mut out = BufWriter::with_capacity(64 << 10, File::create(path).map_err(failed)?);
+        // The plan made sure that nobody uses or reads it.
+        let mut out = BufWriter::with_capacity(64 << 10, create_output(path).map_err(failed)?);
         let names: Vec<String> = job.files.iter().map(|file| file.path.clone()).collect();
         let mut begin = || -> io::Result<()> {
             writeln!(out, "{IOLOG_HEADER}")?;

@@ -31,6 +31,7 @@ pub use packed::{InflateError, inflate_log};
 pub use strace::why_no_strace;
 
 use files::Prepared;
+use logs::SharedFiles;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -147,6 +148,7 @@ pub struct Session<'a> {
     clock: AnyClock,
     system: System,
     prepared: Prepared,
+    shared_logs: SharedFiles,
     began: Instant,
     stop: &'a AtomicBool,
 }
@@ -183,7 +185,16 @@ impl<'a> Session<'a> {
             outcome: Outcome::Complete,
         };
         let has_evidence = request.has_evidence;
-        Self { record, has_evidence, clock, system, prepared: Prepared::default(), began, stop }
+        Self {
+            record,
+            has_evidence,
+            clock,
+            system,
+            prepared: Prepared::default(),
+            shared_logs: SharedFiles::default(),
+            began,
+            stop,
+        }
     }
 
     /// The record so far: what was asked, planned and seen of the targets, and the phases that were kept.
@@ -279,6 +290,7 @@ impl<'a> Session<'a> {
         let setting = phase::Setting {
             system: &self.system,
             prepared: &self.prepared,
+            shared_logs: &self.shared_logs,
             clock: self.clock,
             stop: self.stop,
             began: self.began,

@@ -11,20 +11,25 @@
 //! bandwidth and IOPS, and no line in those of latencies. What does not fill a span at the end has a line
 //! in the logs of latencies only, with the time of its last I/O.
 //!
+//! Jobs whose logs are not per job (`per_job_logs=0`) write to one file, in all phases; what an earlier run left in it is
+//! gone. fio appends to it from run to run, so that nobody can tell where one begins.
+//!
 //! Cannot see: sync calls, which fio does not log either, and I/Os of the ramp.
 //!
 //! Source: logs of fio 3.33 and 3.42.
 
 use crate::packed::{Packer, Priority, Sample};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::sync::Arc;
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
-use trueio_engine::{LogChunk, LogDoor, LoggedIo, log_channel};
-use trueio_model::{IoPriority, JobPlan, LogPlan, LogWindow, OpKind, OpMix};
+use trueio_engine::{LogChunk, LogDoor, LoggedIo, create_output, log_channel, open_output};
+use trueio_model::{IoPriority, JobPlan, LogKind, LogPlan, LogWindow, OpKind, OpMix};
 
 /// Columns of a line of histograms before any are joined: fio's buckets.
 const HISTOGRAM_COLUMNS: usize = 1856;
@@ -44,6 +49,30 @@ impl LogError {
     }
 }
 
+/// Waits for a thread that writes logs. One that panicked has left lines out.
+pub(crate) fn join(writer: JoinHandle<Result<(), LogError>>) -> Result<(), LogError> {
+    writer.join().unwrap_or_else(|_| {
+        let reason = "the thread that writes it panicked, which is a bug of trueio; lines are missing";
+        Err(LogError::new("of the phase".to_owned(), io::Error::other(reason)))
+    })
+}
+
+/// The files of a run in which several jobs log together, by device and inode: those of an earlier phase are written on.
+#[derive(Debug, Default)]
+pub(crate) struct SharedFiles(Mutex<BTreeSet<(u64, u64)>>);
+
+impl SharedFiles {
+    /// Takes away what an earlier run left in a file, the first time it is seen; which file it is.
+    fn begin(&self, file: &File) -> io::Result<(u64, u64)> {
+        let metadata = file.metadata()?;
+        let identity = (metadata.dev(), metadata.ino());
+        if self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(identity) {
+            file.set_len(0)?;
+        }
+        Ok(identity)
+    }
+}
+
 /// The logs of one phase.
 #[derive(Debug)]
 pub(crate) struct Logs {
@@ -55,38 +84,32 @@ pub(crate) struct Logs {
 
 impl Logs {
     /// Makes the files of the phase's jobs; `None` if no job wants any. `first` is the number of the phase's
-    /// first worker among all of the run, from 1.
+    /// first worker among all of the run, from 1; `shared` knows the files that several write to.
     ///
     /// # Errors
     /// A file that cannot be made.
-    pub(crate) fn start(jobs: &[JobPlan], first: u32) -> Result<Option<Self>, LogError> {
+    pub(crate) fn start(jobs: &[JobPlan], first: u32, shared: &SharedFiles) -> Result<Option<Self>, LogError> {
         if jobs.iter().all(|job| job.output.logs.is_empty()) {
             return Ok(None);
         }
+        let mut files = LogFiles::default();
         let mut workers = Vec::new();
         let mut number = first;
         for job in jobs {
-            let mut shared: Option<usize> = None;
             for _ in 0..job.workers {
-                let logs = &job.output.logs;
                 // Sums are each worker's own; only the files may be shared.
-                let files = match shared {
-                    Some(with) => Files::SharedWith(with),
-                    None => Files::Own(Box::new(Opened::new(logs, number, jobs)?)),
-                };
-                if logs.is_shared && shared.is_none() {
-                    shared = Some(workers.len());
-                }
-                workers.push(WorkerLogs { files, sums: Sums::new(job) });
+                let of_worker = files.of(&job.output.logs, number, shared)?;
+                workers.push(WorkerLogs { files: of_worker, sums: Sums::new(job) });
                 number += 1;
             }
         }
+        let files = files.all;
         let began_unix_ms = Arc::new(AtomicU64::new(0));
         let (door, chunks) = log_channel();
         let began = began_unix_ms.clone();
         let writer = std::thread::Builder::new()
             .name("logs".to_owned())
-            .spawn(move || write_all(workers, &chunks, &began))
+            .spawn(move || write_all(workers, files, &chunks, &began))
             .map_err(|source| LogError { path: "of the phase".to_owned(), source })?;
         Ok(Some(Self { door, began_unix_ms, writer }))
     }
@@ -108,37 +131,16 @@ impl Logs {
     /// The first log that could not be written.
     pub(crate) fn finish(self) -> Result<(), LogError> {
         drop(self.door);
-        self.writer.join().unwrap_or(Ok(()))
+        join(self.writer)
     }
 }
 
 /// One worker's.
 struct WorkerLogs {
-    files: Files,
+    /// Where its files stand among all of the phase, in the order of [`LogKind::ALL`]; those that nobody asked for are
+    /// not there.
+    files: [Option<usize>; LogKind::ALL.len()],
     sums: Sums,
-}
-
-/// Where a worker's lines go.
-enum Files {
-    Own(Box<Opened>),
-    /// The files of this worker of the phase.
-    SharedWith(usize),
-}
-
-/// The kinds of logs, in the order of [`Opened::files`].
-#[derive(Clone, Copy)]
-enum Kind {
-    Bw,
-    Iops,
-    Slat,
-    Clat,
-    Lat,
-    Histogram,
-}
-
-/// A worker's files; those that nobody asked for are not there.
-struct Opened {
-    files: [Option<LogFile>; 6],
 }
 
 struct LogFile {
@@ -151,38 +153,64 @@ enum Out {
     Packed(Packer),
 }
 
-impl Opened {
-    fn new(logs: &LogPlan, number: u32, jobs: &[JobPlan]) -> Result<Self, LogError> {
-        let open = |prefix: &Option<String>, word: &str| -> Result<Option<LogFile>, LogError> {
-            let Some(prefix) = prefix else { return Ok(None) };
-            let number = if logs.is_shared { String::new() } else { format!(".{number}") };
-            // Histograms stay text: fio stores none.
-            let is_packed = logs.is_compressed && word != "clat_hist";
-            let path = format!("{prefix}_{word}{number}.log{}", if is_packed { ".fz" } else { "" });
-            if jobs.iter().flat_map(|job| &job.files).any(|file| file.path == path) {
-                let source = io::Error::new(io::ErrorKind::InvalidInput, "a job uses a file of that name");
-                return Err(LogError { path, source });
-            }
-            match File::create(&path) {
-                Ok(file) if is_packed => Ok(Some(LogFile { path, out: Out::Packed(Packer::new(file)) })),
-                Ok(file) => Ok(Some(LogFile { path, out: Out::Text(BufWriter::new(file)) })),
-                Err(source) => Err(LogError { path, source }),
-            }
-        };
-        Ok(Self {
-            files: [
-                open(&logs.bw, "bw")?,
-                open(&logs.iops, "iops")?,
-                open(&logs.lat, "slat")?,
-                open(&logs.lat, "clat")?,
-                open(&logs.lat, "lat")?,
-                open(&logs.hist, "clat_hist")?,
-            ],
-        })
+/// The files of a phase.
+#[derive(Default)]
+struct LogFiles {
+    all: Vec<LogFile>,
+    /// Those that several write to.
+    shared: BTreeMap<(u64, u64), usize>,
+}
+
+impl LogFiles {
+    /// The files of a worker, made if they are not.
+    fn of(
+        &mut self,
+        logs: &LogPlan,
+        number: u32,
+        shared: &SharedFiles,
+    ) -> Result<[Option<usize>; LogKind::ALL.len()], LogError> {
+        let mut places = [None; LogKind::ALL.len()];
+        for (place, kind) in places.iter_mut().zip(LogKind::ALL) {
+            let Some(path) = logs.file(kind, number) else { continue };
+            *place = Some(self.open(logs, kind, &path, shared).map_err(|source| LogError { path, source })?);
+        }
+        Ok(places)
     }
 
-    fn sample(&mut self, kind: Kind, sample: &Sample) -> Result<(), LogError> {
-        let Some(file) = &mut self.files[kind as usize] else { return Ok(()) };
+    fn open(&mut self, logs: &LogPlan, kind: LogKind, path: &str, shared: &SharedFiles) -> io::Result<usize> {
+        let place = self.all.len();
+        let file = if logs.is_shared {
+            let file = open_output(path)?;
+            let known = *self.shared.entry(shared.begin(&file)?).or_insert(place);
+            if known < place {
+                return Ok(known);
+            }
+            file
+        } else {
+            create_output(path)?
+        };
+        let out = match logs.is_packed(kind) {
+            true => Out::Packed(Packer::new(file)),
+            false => Out::Text(BufWriter::new(file)),
+        };
+        self.all.push(LogFile { path: path.to_owned(), out });
+        Ok(place)
+    }
+}
+
+/// What a worker writes to.
+struct Opened<'a> {
+    places: [Option<usize>; LogKind::ALL.len()],
+    all: &'a mut [LogFile],
+}
+
+impl Opened<'_> {
+    fn file(&mut self, kind: LogKind) -> Option<&mut LogFile> {
+        self.all.get_mut(self.places[kind as usize]?)
+    }
+
+    fn sample(&mut self, kind: LogKind, sample: &Sample) -> Result<(), LogError> {
+        let Some(file) = self.file(kind) else { return Ok(()) };
         let result = match &mut file.out {
             Out::Text(out) => sample.line(out),
             Out::Packed(packer) => packer.push(sample),
@@ -191,18 +219,19 @@ impl Opened {
     }
 
     fn histogram(&mut self, line: std::fmt::Arguments<'_>) -> Result<(), LogError> {
-        let Some(file) = &mut self.files[Kind::Histogram as usize] else { return Ok(()) };
+        let Some(file) = self.file(LogKind::Histogram) else { return Ok(()) };
         let Out::Text(out) = &mut file.out else { return Ok(()) };
         writeln!(out, "{line}").map_err(|source| LogError { path: file.path.clone(), source })
     }
 
-    fn has(&self, kind: Kind) -> bool {
-        self.files[kind as usize].is_some()
+    fn has(&self, kind: LogKind) -> bool {
+        self.places[kind as usize].is_some()
     }
 
     /// Writes what is there. What is compressed is written in pieces of some size, and the rest at the end.
     fn flush(&mut self, is_end: bool) -> Result<(), LogError> {
-        for file in self.files.iter_mut().flatten() {
+        for place in self.places.into_iter().flatten() {
+            let Some(file) = self.all.get_mut(place) else { continue };
             let result = match &mut file.out {
                 Out::Text(out) => out.flush(),
                 Out::Packed(packer) if is_end => packer.end_stream(),
@@ -279,9 +308,9 @@ impl Sums {
         }
     }
 
-    fn add(&mut self, io: &LoggedIo, out: &mut Opened, base_ms: u64) -> Result<(), LogError> {
+    fn add(&mut self, io: &LoggedIo, out: &mut Opened<'_>, base_ms: u64) -> Result<(), LogError> {
         let Some(direction) = direction(io.op) else { return Ok(()) };
-        if self.logs.hist_ns > 0 && out.has(Kind::Histogram) {
+        if self.logs.hist_ns > 0 && out.has(LogKind::Histogram) {
             let span = span_of(io.end_ns, self.logs.hist_ns);
             if span > self.histogram_span {
                 self.end_histograms(out, base_ms)?;
@@ -310,7 +339,7 @@ impl Sums {
     }
 
     /// A line of its own.
-    fn one(&self, io: &LoggedIo, direction: usize, out: &mut Opened, base_ms: u64) -> Result<(), LogError> {
+    fn one(&self, io: &LoggedIo, direction: usize, out: &mut Opened<'_>, base_ms: u64) -> Result<(), LogError> {
         let ms = base_ms + io.end_ns / 1_000_000;
         let offset = self.logs.has_offset.then_some(io.offset);
         let priority = match self.logs.has_priority {
@@ -319,11 +348,11 @@ impl Sums {
         };
         let bandwidth = u128::from(io.bytes) * 1_000_000_000 / 1024 / u128::from(io.total_ns.max(1));
         let values = [
-            (Kind::Bw, Some(bandwidth)),
-            (Kind::Iops, Some(1)),
-            (Kind::Slat, io.submission_ns.map(u128::from)),
-            (Kind::Clat, Some(u128::from(io.completion_ns))),
-            (Kind::Lat, Some(u128::from(io.total_ns))),
+            (LogKind::Bw, Some(bandwidth)),
+            (LogKind::Iops, Some(1)),
+            (LogKind::Slat, io.submission_ns.map(u128::from)),
+            (LogKind::Clat, Some(u128::from(io.completion_ns))),
+            (LogKind::Lat, Some(u128::from(io.total_ns))),
         ];
         for (kind, value) in values {
             let Some(value) = value else { continue };
@@ -335,7 +364,7 @@ impl Sums {
     }
 
     /// The lines of a span; of one that is not whole with its last I/O's time.
-    fn end_span(&mut self, out: &mut Opened, base_ms: u64, last_ns: Option<u64>) -> Result<(), LogError> {
+    fn end_span(&mut self, out: &mut Opened<'_>, base_ms: u64, last_ns: Option<u64>) -> Result<(), LogError> {
         self.span += 1;
         let average_ns = self.logs.average_ns;
         let end_ns = last_ns.unwrap_or_else(|| self.span.saturating_mul(average_ns));
@@ -352,10 +381,10 @@ impl Sums {
             };
             if last_ns.is_none() {
                 let a_second = |count: u64| u128::from(count) * 1_000_000_000 / u128::from(average_ns);
-                out.sample(Kind::Bw, &sample(a_second(sum.bytes) / 1024, None))?;
-                out.sample(Kind::Iops, &sample(a_second(sum.count), None))?;
+                out.sample(LogKind::Bw, &sample(a_second(sum.bytes) / 1024, None))?;
+                out.sample(LogKind::Iops, &sample(a_second(sum.count), None))?;
             }
-            for (kind, latencies) in [Kind::Slat, Kind::Clat, Kind::Lat].into_iter().zip(sum.latencies) {
+            for (kind, latencies) in [LogKind::Slat, LogKind::Clat, LogKind::Lat].into_iter().zip(sum.latencies) {
                 let Some((total, max)) = latencies else { continue };
                 let mean = total / u128::from(sum.count);
                 out.sample(
@@ -371,7 +400,7 @@ impl Sums {
         Ok(())
     }
 
-    fn end_histograms(&mut self, out: &mut Opened, base_ms: u64) -> Result<(), LogError> {
+    fn end_histograms(&mut self, out: &mut Opened<'_>, base_ms: u64) -> Result<(), LogError> {
         let end_ns = u128::from(self.histogram_span + 1) * u128::from(self.logs.hist_ns);
         let ms = base_ms + (end_ns / 1_000_000) as u64;
         for (direction, block_bytes) in &self.directions {
@@ -387,13 +416,13 @@ impl Sums {
     }
 
     /// What is left at the end; the last span counts as whole if nothing but its last hundredth is missing.
-    fn end(&mut self, last_ns: u64, out: &mut Opened, base_ms: u64) -> Result<(), LogError> {
+    fn end(&mut self, last_ns: u64, out: &mut Opened<'_>, base_ms: u64) -> Result<(), LogError> {
         if self.logs.average_ns > 0 {
             let end_ns = u128::from(self.span + 1) * u128::from(self.logs.average_ns);
             let is_whole = u128::from(last_ns) + u128::from(self.logs.average_ns / 100) >= end_ns;
             self.end_span(out, base_ms, (!is_whole).then_some(last_ns))?;
         }
-        if self.logs.hist_ns > 0 && out.has(Kind::Histogram) && self.histograms.iter().any(Option::is_some) {
+        if self.logs.hist_ns > 0 && out.has(LogKind::Histogram) && self.histograms.iter().any(Option::is_some) {
             self.end_histograms(out, base_ms)?;
         }
         Ok(())
@@ -403,6 +432,7 @@ impl Sums {
 /// Writes what comes until every worker has ended. After a failure it goes on taking, so that nobody waits.
 fn write_all(
     mut workers: Vec<WorkerLogs>,
+    mut files: Vec<LogFile>,
     chunks: &Receiver<LogChunk>,
     began_unix_ms: &AtomicU64,
 ) -> Result<(), LogError> {
@@ -410,23 +440,20 @@ fn write_all(
     let mut last_ns = vec![None; workers.len()];
     for chunk in chunks {
         let worker = chunk.worker as usize;
-        if result.is_ok() && worker < workers.len() {
+        if let (Ok(()), Some(WorkerLogs { files: places, sums })) = (&result, workers.get_mut(worker)) {
             last_ns[worker] = chunk.ios.last().map(|io| io.end_ns);
-            let base_ms = base_of(&workers[worker].sums, began_unix_ms);
-            result = with_files(&mut workers, worker, |sums, out| {
-                chunk.ios.iter().try_for_each(|io| sums.add(io, out, base_ms))?;
-                out.flush(false)
-            });
+            let base_ms = base_of(sums, began_unix_ms);
+            let mut out = Opened { places: *places, all: &mut files };
+            let mut ios = chunk.ios.iter();
+            result = ios.try_for_each(|io| sums.add(io, &mut out, base_ms)).and_then(|()| out.flush(false));
         }
         chunk.give_back();
     }
-    for (worker, last_ns) in last_ns.into_iter().enumerate() {
+    for (WorkerLogs { files: places, sums }, last_ns) in workers.iter_mut().zip(last_ns) {
         let Some(last_ns) = last_ns.filter(|_| result.is_ok()) else { continue };
-        let base_ms = base_of(&workers[worker].sums, began_unix_ms);
-        result = with_files(&mut workers, worker, |sums, out| {
-            sums.end(last_ns, out, base_ms)?;
-            out.flush(true)
-        });
+        let base_ms = base_of(sums, began_unix_ms);
+        let mut out = Opened { places: *places, all: &mut files };
+        result = sums.end(last_ns, &mut out, base_ms).and_then(|()| out.flush(true));
     }
     result
 }
@@ -436,29 +463,17 @@ fn base_of(sums: &Sums, began_unix_ms: &AtomicU64) -> u64 {
     if sums.logs.has_unix_time { began_unix_ms.load(Relaxed) + sums.delay_ms } else { 0 }
 }
 
-/// A worker's sums and the files its lines go to.
-fn with_files(
-    workers: &mut [WorkerLogs],
-    worker: usize,
-    body: impl FnOnce(&mut Sums, &mut Opened) -> Result<(), LogError>,
-) -> Result<(), LogError> {
-    let with = match workers[worker].files {
-        Files::Own(_) => worker,
-        Files::SharedWith(with) => with,
-    };
-    // A worker shares the files of an earlier one.
-    let (before, from) = workers.split_at_mut(worker);
-    let WorkerLogs { files, sums } = &mut from[0];
-    let files = if with == worker { files } else { &mut before[with].files };
-    match files {
-        Files::Own(out) => body(sums, out),
-        Files::SharedWith(_) => unreachable!("files are shared with a worker that has its own"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_writer_that_panicked_is_no_complete_log() {
+        let told = join(std::thread::spawn(|| panic!("on purpose"))).expect_err("lines are missing");
+        let source = std::error::Error::source(&told).expect("a reason").to_string();
+        assert!(source.contains("panicked"), "{source}");
+        assert!(join(std::thread::spawn(|| Ok(()))).is_ok());
+    }
 
     #[test]
     fn columns_are_fios_buckets() {

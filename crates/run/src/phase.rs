@@ -3,7 +3,7 @@
 use crate::criterion::{Judge, Judges};
 use crate::files::{FileError, Prepared};
 use crate::iologs::Iologs;
-use crate::logs::Logs;
+use crate::logs::{Logs, SharedFiles};
 use crate::merge::merge;
 use crate::strace::Strace;
 use crate::{Observer, Tick, process_cpu, stopped};
@@ -47,6 +47,7 @@ impl Ending<'_> {
 pub(crate) struct Setting<'a> {
     pub(crate) system: &'a System,
     pub(crate) prepared: &'a Prepared,
+    pub(crate) shared_logs: &'a SharedFiles,
     pub(crate) clock: AnyClock,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) began: Instant,
@@ -120,7 +121,7 @@ impl Setting<'_> {
         });
         // Log files are numbered by worker over the whole run.
         let earlier = record.plan.jobs.iter().take_while(|job| job.phase != jobs[0].phase);
-        let logs = Logs::start(jobs, 1 + earlier.map(|job| job.workers).sum::<u32>())?;
+        let logs = Logs::start(jobs, 1 + earlier.map(|job| job.workers).sum::<u32>(), self.shared_logs)?;
         let iologs = Iologs::start(jobs)?;
         // Jobs of a phase all say the same; the plan made sure.
         let settled = match jobs.first().and_then(|job| job.steady_state) {
