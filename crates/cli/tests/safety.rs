@@ -199,7 +199,7 @@ fn what_jobs_write_beside_their_targets_replaces_nothing() {
         format!("{read}write_iolog=link\n"),
         format!("{read}write_iolog=hard\n"),
         format!("{read}write_bw_log=x\n"),
-        format!("[first]\nsize=64k\nwrite_iolog=data\n[a]\nstonewall\nrw=read\nfilename=data\n"),
+        "[first]\nsize=64k\nwrite_iolog=data\n[a]\nstonewall\nrw=read\nfilename=data\n".to_owned(),
         "[a]\nread_iolog=t\nwrite_iolog=./t\n".to_owned(),
         "[a]\nread_iolog=t\n[b]\nstonewall\nsize=64k\nwrite_iolog=t\n".to_owned(),
         format!("{read}write_iolog=l\n[b]\nrw=read\nfilename=data\nwrite_iolog=./l\n"),
