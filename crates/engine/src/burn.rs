@@ -51,7 +51,7 @@ pub(crate) fn run(context: &WorkerContext<'_>, load: &CpuLoad) -> WorkerReport {
     report.elapsed_ns = begin.elapsed().saturating_sub(head).as_nanos() as u64;
     report.threads = used(&usage, &thread_usage(), report.elapsed_ns);
     report.engine_notes.push(format!("cpuio: {} % of a processor, in chunks of {} µs", load.percent, busy.as_micros()));
-    context.finished();
+    context.finished(false);
     report
 }
 

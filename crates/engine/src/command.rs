@@ -50,7 +50,7 @@ pub(crate) fn run(context: &WorkerContext<'_>, command: &CommandPlan) -> WorkerR
         Ok((program, messages)) => measure(context, command, program, messages),
         Err(reason) => WorkerReport::failed(reason),
     };
-    context.finished();
+    context.finished(report.fatal.is_some());
     report
 }
 

@@ -1,15 +1,16 @@
 //! `exec`: a job without I/O, which runs another program while other jobs measure.
 //!
 //! It ends when the program ends. At the end of the job's time, or when the run is ended, the program and what it has
-//! started in its process group are asked to end (SIGTERM), and after the time of grace they are killed. A program that
-//! ends by itself with an error makes the run fail. It has no figures: nothing of it is an operation.
+//! started in its process group are asked to end (SIGTERM), and after the time of grace they are killed. What a program
+//! leaves behind when it ends by itself is ended likewise. A program that ends by itself with an error makes the run
+//! fail. It has no figures: nothing of it is an operation.
 //!
 //! Which programs may be started the plan decides. What they print goes to `NAME.stdout` and `NAME.stderr` in the
 //! working directory, or to our standard error: standard output is for results.
 //!
 //! Cannot see: what the program does; a process that leaves its group is not ended.
 //!
-//! Sources: kill(2), prctl(2) `PR_SET_PDEATHSIG`, wait4(2).
+//! Sources: kill(2), prctl(2) `PR_SET_PDEATHSIG`, waitid(2) `WNOWAIT`, wait4(2), proc(5) `/proc/pid/stat`.
 
 use crate::output_file::create_output;
 use crate::recorder::WorkerReport;
@@ -24,11 +25,13 @@ use trueio_model::ExecPlan;
 
 /// How often the program is looked at.
 const LOOK: Duration = Duration::from_millis(10);
+/// How long what was killed may take to be gone: it may be in the middle of an I/O.
+const GONE: Duration = Duration::from_secs(30);
 
 /// Runs the program from the phase's start to its end, or to the end of the job's time.
 pub(crate) fn run(context: &WorkerContext<'_>, plan: &ExecPlan) -> WorkerReport {
     let prepared = prepare(plan);
-    context.start.reached();
+    context.reached();
     let limits = &context.plan.limits;
     let head = Duration::from_nanos(limits.start_delay_ns);
     let report = match prepared {
@@ -36,20 +39,21 @@ pub(crate) fn run(context: &WorkerContext<'_>, plan: &ExecPlan) -> WorkerReport 
         Ok(_) => WorkerReport { was_stopped: true, ..WorkerReport::empty() },
         Err(reason) => WorkerReport::failed(reason),
     };
-    context.start.finished();
+    context.finished(report.fatal.is_some());
     report
 }
 
 /// False if the run was ended before.
 fn sleep(length: Duration, context: &WorkerContext<'_>) -> bool {
     let until = Instant::now() + length;
-    while Instant::now() < until {
-        if context.stop.load(Relaxed) {
-            return false;
+    while !context.stop.load(Relaxed) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
         }
-        std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+        std::thread::sleep(LOOK.min(left));
     }
-    true
+    false
 }
 
 /// The program, and where its messages go.
@@ -89,62 +93,129 @@ fn follow(context: &WorkerContext<'_>, plan: &ExecPlan, mut command: Command) ->
         Ok(child) => child,
         Err(error) => return WorkerReport::failed(format!("`{name}` cannot be started: {error}")),
     };
+    // The leader of its group. It is waited for at last, so that the number stays its own.
     let pid = child.id() as i32;
     let mut asked: Option<Instant> = None;
     let mut report = WorkerReport::empty();
-    let (status, usage) = loop {
-        match waited(pid, libc::WNOHANG) {
-            Ok(Some(ended)) => break ended,
-            Ok(None) => {}
+    loop {
+        match has_ended(pid) {
+            Ok(true) => break,
+            Ok(false) => {}
             Err(error) => return WorkerReport::failed(format!("waiting for `{name}` failed: {error}")),
         }
         report.was_stopped |= context.stop.load(Relaxed);
         let is_over = report.was_stopped || end.is_some_and(|end| Instant::now() >= end);
-        let signal = match asked {
-            None if is_over => Some(libc::SIGTERM),
-            Some(at) if at.elapsed() >= Duration::from_nanos(plan.grace_ns) => Some(libc::SIGKILL),
-            _ => None,
-        };
-        if let Some(signal) = signal {
-            asked.get_or_insert_with(Instant::now);
-            // SAFETY: a plain call; the group is our child's, which was not waited for, so the number is nobody else's.
-            unsafe { libc::kill(-pid, signal) };
+        if is_over || asked.is_some() {
+            signal_group(pid, plan, &mut asked);
         }
         std::thread::sleep(LOOK);
+    }
+    report.elapsed_ns = begin.elapsed().as_nanos() as u64;
+    let ended_by_itself = asked.is_none();
+    let left = end_others(pid, plan, &mut asked);
+    let (status, usage) = match reaped(pid) {
+        Ok(reaped) => reaped,
+        Err(error) => return WorkerReport::failed(format!("waiting for `{name}` failed: {error}")),
     };
     report.threads = usage_of(&usage);
-    report.elapsed_ns = begin.elapsed().as_nanos() as u64;
     report.threads.elapsed_ns = report.elapsed_ns;
     let how = match (status.code(), status.signal()) {
         (Some(code), _) => format!("with {code}"),
         (None, signal) => format!("by signal {}", signal.unwrap_or(0)),
     };
     let words = plan.arguments.join(" ");
-    report.engine_notes.push(match asked {
-        Some(_) => format!("exec: `{words}` was ended {how}"),
-        None => format!("exec: `{words}` ended by itself {how}"),
+    report.engine_notes.push(match ended_by_itself {
+        false => format!("exec: `{words}` was ended {how}"),
+        true => format!("exec: `{words}` ended by itself {how}"),
     });
-    if asked.is_none() && !status.success() {
+    if ended_by_itself && !status.success() {
         let place = plan.output.as_ref().map_or_else(String::new, |prefix| format!(" (see `{prefix}.stderr`)"));
         report.fatal = Some(format!("`{name}` ended {how}{place}"));
+    }
+    match left {
+        Ok(false) => {}
+        Ok(true) => report.engine_notes.push(format!("exec: what `{words}` had left behind was ended")),
+        Err(numbers) => {
+            let numbers: Vec<String> = numbers.iter().map(i32::to_string).collect();
+            report.fatal.get_or_insert(format!(
+                "what `{name}` left behind cannot be ended (process {}): it goes on beside whatever comes next",
+                numbers.join(", ")
+            ));
+        }
     }
     report
 }
 
-/// What became of a child, if it has ended.
-fn waited(pid: i32, flags: i32) -> std::io::Result<Option<(ExitStatus, libc::rusage)>> {
+/// Asks a group to end, or ends it when its time of grace, which begins with the first call, is over.
+fn signal_group(group: i32, plan: &ExecPlan, asked: &mut Option<Instant>) {
+    let signal = match *asked {
+        None => libc::SIGTERM,
+        Some(at) if at.elapsed() >= Duration::from_nanos(plan.grace_ns) => libc::SIGKILL,
+        Some(_) => return,
+    };
+    asked.get_or_insert_with(Instant::now);
+    // SAFETY: a plain call; the group is our child's, which was not waited for, so the number is nobody else's.
+    unsafe { libc::kill(-group, signal) };
+}
+
+/// Ends what a leader that has ended left behind in its group; true if there was something, or the numbers of those
+/// that do not end.
+fn end_others(group: i32, plan: &ExecPlan, asked: &mut Option<Instant>) -> Result<bool, Vec<i32>> {
+    let begin = Instant::now();
+    let most = Duration::from_nanos(plan.grace_ns) + GONE;
+    let mut had_some = false;
+    loop {
+        let others = others_of(group);
+        if others.is_empty() {
+            return Ok(had_some);
+        }
+        if begin.elapsed() > most {
+            return Err(others);
+        }
+        had_some = true;
+        signal_group(group, plan, asked);
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// The processes of a group that run, beside its leader.
+fn others_of(group: i32) -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_of_group = |pid: &i32| {
+        let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+        // A name may hold anything; behind its last bracket come the state, the parent, the group.
+        let mut fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
+        let state = fields.next().unwrap_or("");
+        let of = fields.nth(1).and_then(|group| group.parse::<i32>().ok());
+        of == Some(group) && !matches!(state, "Z" | "X")
+    };
+    numbers.filter(|pid| *pid != group).filter(is_of_group).collect()
+}
+
+/// True if a child has ended. It is not waited for.
+fn has_ended(pid: i32) -> std::io::Result<bool> {
+    // SAFETY: the kernel fills the structure; WNOWAIT leaves the child to be waited for.
+    let (result, about) = unsafe {
+        let mut about: libc::siginfo_t = std::mem::zeroed();
+        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        (libc::waitid(libc::P_PID, pid as libc::id_t, &mut about, flags), about)
+    };
+    if result != 0 {
+        let error = std::io::Error::last_os_error();
+        return if error.kind() == std::io::ErrorKind::Interrupted { Ok(false) } else { Err(error) };
+    }
+    // SAFETY: waitid filled it; the number is 0 if no child has ended.
+    Ok(unsafe { about.si_pid() } == pid)
+}
+
+/// What became of a child that has ended.
+fn reaped(pid: i32) -> std::io::Result<(ExitStatus, libc::rusage)> {
     let mut status = 0;
     // SAFETY: the kernel fills both structures.
     let (result, usage) = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
-        (libc::wait4(pid, &mut status, flags, &mut usage), usage)
+        (libc::wait4(pid, &mut status, 0, &mut usage), usage)
     };
-    match result {
-        0 => Ok(None),
-        -1 => {
-            let error = std::io::Error::last_os_error();
-            if error.kind() == std::io::ErrorKind::Interrupted { Ok(None) } else { Err(error) }
-        }
-        _ => Ok(Some((ExitStatus::from_raw(status), usage))),
-    }
+    if result == pid { Ok((ExitStatus::from_raw(status), usage)) } else { Err(std::io::Error::last_os_error()) }
 }

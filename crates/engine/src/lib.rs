@@ -50,4 +50,4 @@ pub use ruler::measure_ruler;
 pub use snapshot::Snapshot;
 pub use source::{Body, BodyServer, SourceComparison, SourceError, compare_with_source, source_length};
 pub use verify::{BLOCK_HEADER_BYTES, BlockHeader};
-pub use worker::{Flow, Gate, SpanFigures, SpanJudge, Start, Worker, WorkerContext, run_worker};
+pub use worker::{Flow, Gate, Passed, SpanFigures, SpanJudge, Start, Worker, WorkerContext, operations, run_worker};

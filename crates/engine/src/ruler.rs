@@ -33,6 +33,7 @@ pub fn measure_ruler(clock: AnyClock) -> Ruler {
         flow: None,
         waits_for: &[],
         gate: None,
+        passed: Default::default(),
     };
     let report = run_worker(&context);
     let reads = &report.ops[0].latency.total;

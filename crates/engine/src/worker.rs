@@ -15,29 +15,29 @@
 
 use crate::batch::Sharing;
 use crate::buffers::Buffers;
-use crate::clock::{AnyClock, Clock};
+use crate::clock::Clock;
 use crate::content::ContentSource;
 use crate::engines::{Completion, Engine, EngineError, TargetFile};
-use crate::log::{IssuedIo, LogBuffer, LogDoor};
+use crate::log::{IssuedIo, LogBuffer};
 use crate::pace::Calendar;
 use crate::pattern::{Generator, worker_seed};
 use crate::priority::PriorityRecorder;
-use crate::recorder::{Progress, Recorder, WorkerReport, slot_of};
+use crate::recorder::{Recorder, WorkerReport, slot_of};
 use crate::replay::Replay;
 use crate::request::{REQUEST_BLOCK, Request};
 use crate::sample::Samples;
-use crate::snapshot::Snapshot;
 use crate::source::HttpSource;
 use launch::chain;
 use search::Search;
 use spans::Spans;
 use std::io;
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use supply::{SOURCE_WAIT_BUSY, SOURCE_WAIT_IDLE, Supply};
-use trueio_model::{EngineKind, IoFailure, JobPlan, OpKind, OpMix, QueueCounts, ThreadUsage, VerifyFailure};
+use trueio_model::{EngineKind, IoFailure, JobPlan, OpKind, QueueCounts, ThreadUsage, VerifyFailure};
 use verifying::Verifier;
 
+mod context;
 mod events;
 mod explain;
 mod failing;
@@ -46,6 +46,7 @@ mod flow;
 mod guard;
 mod launch;
 mod logging;
+mod operations;
 mod search;
 mod spans;
 mod start;
@@ -55,8 +56,10 @@ mod timing;
 mod usage;
 mod verifying;
 
+pub use context::{Passed, WorkerContext};
 pub use flow::Flow;
 pub use launch::run_worker;
+pub use operations::operations;
 pub use spans::{SpanFigures, SpanJudge};
 pub use start::{Gate, Start};
 pub(crate) use usage::{thread_usage, usage_of, used};
@@ -65,57 +68,6 @@ pub(crate) use usage::{thread_usage, usage_of, used};
 const INTERVAL_NS: u64 = 100_000_000;
 /// Failures of different kinds that are kept; every failure is counted.
 pub(crate) const FAILURES_MAX: usize = 16;
-
-/// What a worker is given beside its plan.
-#[derive(Debug)]
-pub struct WorkerContext<'a> {
-    /// The job.
-    pub plan: &'a JobPlan,
-    /// Which of the job's workers, from 0.
-    pub worker: u32,
-    /// The job's files, opened; empty for engines that touch none.
-    pub files: &'a [TargetFile],
-    /// Set by whoever wants the run to end early.
-    pub stop: &'a AtomicBool,
-    /// The phase's start.
-    pub start: &'a Start,
-    /// Where live figures go.
-    pub progress: &'a Progress,
-    /// The clock, made once for the run.
-    pub clock: AnyClock,
-    /// The number of the window in which requests are traced now, 0 for none; `None` if they never are.
-    pub sample_window: Option<&'a AtomicU32>,
-    /// Where each I/O goes, if it is to be logged.
-    pub log: Option<LogDoor>,
-    /// Where each I/O goes that is issued, if it is to be written down for a replay.
-    pub iolog: Option<LogDoor<IssuedIo>>,
-    /// Where results go that are asked for while the worker runs.
-    pub snapshot: Option<&'a Snapshot>,
-    /// Who judges the worker's spans, if the job ends when it is steady.
-    pub judge: Option<&'a dyn SpanJudge>,
-    /// The flow that the worker belongs to.
-    pub flow: Option<&'a Flow>,
-    /// The gates of the jobs that must have ended before this one begins.
-    pub waits_for: &'a [&'a Gate],
-    /// The gate at which others wait for this job.
-    pub gate: Option<&'a Gate>,
-}
-
-impl WorkerContext<'_> {
-    /// The worker is ready; returns when it may begin.
-    pub(crate) fn reached(&self) {
-        self.start.reached();
-        self.waits_for.iter().for_each(|gate| gate.wait(self.stop));
-    }
-
-    /// The worker has done its last measured I/O; returns when the phase's end is released.
-    pub(crate) fn finished(&self) {
-        if let Some(gate) = self.gate {
-            gate.leave();
-        }
-        self.start.finished();
-    }
-}
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
@@ -223,29 +175,11 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let depth = plan.queue.depth as usize;
         assert!(depth > 0 && (!E::BLOCKS || depth == 1), "the plan gives blocking engines one slot");
         let mut content = ContentSource::new(plan.content.clone(), worker_seed(plan, context.worker));
-        let (mut ops, single_op) = match plan.pattern.mix {
-            _ if plan.verify.as_ref().is_some_and(|verify| verify.is_offline) => {
-                (vec![OpKind::Read], Some(OpKind::Read))
-            }
-            _ if let Some(replay) = &plan.replay => {
-                let transfers: Vec<_> = replay.ops.iter().copied().filter(|op| *op != OpKind::Sync).collect();
-                (replay.ops.clone(), <[_; 1]>::try_from(transfers).ok().map(|[op]| op))
-            }
-            OpMix::Only(op) => (vec![op], Some(op)),
-            OpMix::ReadWrite { .. } => (vec![OpKind::Read, OpKind::Write], None),
-        };
+        let (ops, single_op) = operations::of(plan);
         // A pool that is twice as large as the queue keeps reads and writes apart.
         let write_buffers_from = pool.count() - depth;
         if ops.contains(&OpKind::Write) {
             (write_buffers_from..pool.count()).for_each(|i| content.fill_initial(pool.slice_mut(i)));
-        }
-        let trims = plan.verify.as_ref().is_some_and(|verify| verify.trim.is_some());
-        let single_op = single_op.filter(|_| !plan.pattern.steps.trims_first);
-        if trims || plan.pattern.steps.trims_first {
-            ops.push(OpKind::Trim);
-        }
-        if plan.flush.fsync_every > 0 || plan.flush.fdatasync_every > 0 || plan.flush.is_at_end() {
-            ops.push(OpKind::Sync);
         }
         let is_batch_adapted = plan.queue.submit_batch.is_none();
         let batch = plan.queue.submit_batch.unwrap_or(1).clamp(1, plan.queue.depth) as usize;
@@ -432,11 +366,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let has_backlog = self.verifier.as_ref().is_some_and(|v| v.plan.backlog > 0 || v.plan.trim.is_some());
         let complete_min = (self.context.plan.queue.complete_min.max(1) as usize).min(self.completions.len());
         loop {
-            if self.context.stop.load(Relaxed) && !self.is_done {
-                self.is_done = true;
-                self.was_stopped = true;
-                self.ended = self.clock.now();
-            }
+            self.heed_stop();
             let mut queued = 0;
             let mut wait = if self.is_done { Wait::Everything } else { Wait::No };
             if !self.is_done {
@@ -494,7 +424,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                             wait = Wait::Everything;
                             break;
                         }
-                        self.settle_backlog()?;
+                        let settled = self.settle_backlog();
+                        *last = self.clock.now();
+                        settled?;
                         if self.is_done {
                             break;
                         }
@@ -617,6 +549,16 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         }
     }
 
+    /// Ends the job if that is asked for.
+    #[inline(always)]
+    fn heed_stop(&mut self) {
+        if self.context.stop.load(Relaxed) && !self.is_done {
+            self.is_done = true;
+            self.was_stopped = true;
+            self.ended = self.clock.now();
+        }
+    }
+
     /// Counts the completions collected at `now`.
     ///
     /// Neighbours that were handed over together have the same latency and are counted in one go.
@@ -660,6 +602,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     #[cold]
     fn note_room(&mut self, count: usize, now: u64) {
         let low = self.context.plan.queue.low as usize;
+        if let Some(search) = &mut self.search {
+            search.saw(self.slots.len() - self.free_count);
+        }
         if self.free_count <= self.reserve {
             // The queue was full until now: whatever was due meanwhile waited for the device.
             self.free_since = now;

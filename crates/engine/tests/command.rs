@@ -4,7 +4,8 @@ mod common;
 
 use common::{Job, MIB, Open, folder, op};
 use std::path::Path;
-use std::time::Duration;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 use trueio_engine::WorkerReport;
 use trueio_model::{CommandPlan, EngineKind, OpKind};
 
@@ -75,14 +76,24 @@ fn a_program_that_fails_or_writes_too_little_fails_the_job_and_its_last_words_ar
 fn a_program_that_does_not_end_is_ended_when_the_run_is_stopped() {
     let folder = folder();
     let path = folder.path().join("file");
-    let (report, obeyed) = job(&path, &["sleep", "30", "{file}"]).run_and_stop(Duration::from_millis(50));
     // `sleep` refuses the path as an interval.
-    assert!(!report.was_stopped && why(&report).contains("ended with 1"), "{report:?} {obeyed:?}");
+    let report = job(&path, &["sleep", "30", "{file}"]).run();
+    assert!(!report.was_stopped && why(&report).contains("ended with 1"), "{report:?}");
     let forever = ["dd", "if=/dev/zero", "of=/dev/null"];
     let (report, obeyed) = job(&path, &forever).run_and_stop(Duration::from_millis(300));
     assert!(report.was_stopped && report.fatal.is_none(), "{report:?}");
     assert!(obeyed < Duration::from_secs(60), "{obeyed:?}");
-    let stubborn = ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"];
-    let (report, obeyed) = job(&path, &stubborn).run_and_stop(Duration::from_millis(300));
-    assert!(report.was_stopped && obeyed > Duration::from_secs(2) && obeyed < Duration::from_secs(60), "{obeyed:?}");
+    let ready = folder.path().join("ready");
+    let script = format!("trap '' TERM; touch {}; while :; do sleep 0.1; done", ready.display());
+    let job = job(&path, &["sh", "-c", &script]);
+    let (report, asked) = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| job.run());
+        while !ready.exists() && !worker.is_finished() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let asked = Instant::now();
+        job.stop.store(true, Relaxed);
+        (worker.join().expect("the worker does not panic"), asked)
+    });
+    assert!(report.was_stopped && asked.elapsed() > Duration::from_secs(2), "{report:?}");
 }

@@ -3,14 +3,17 @@
 mod common;
 
 use common::{Job, MS, S, assert_clean, assert_consistent, op};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use trueio_engine::{
-    Flow, Gate, Progress, SpanFigures, SpanJudge, Start, WorkerContext, WorkerReport, choose_clock, run_worker,
+    Flow, Gate, Progress, Snapshot, SpanFigures, SpanJudge, Start, WorkerContext, WorkerReport, choose_clock,
+    run_worker,
 };
 use trueio_model::{
-    Arrivals, BlockSizes, Criterion, CriterionPlan, CriterionVariable, DepthSearch, Distribution, FlowPlan, Guard,
-    LatencyTarget, OpKind, Order, Pace,
+    Arrivals, BlockSizes, Checksum, CpuLoad, Criterion, CriterionPlan, CriterionVariable, DepthSearch, Distribution,
+    EngineKind, ExecPlan, FlowPlan, Guard, LatencyTarget, OpKind, Order, Pace, TrimVerify, Verify,
 };
 
 fn target(mut job: Job, target_ns: u64, percent: f64, keeps_running: bool) -> Job {
@@ -149,7 +152,9 @@ fn spans_have_all_that_completed_in_them_and_end_the_job_when_the_judge_says_so(
 }
 
 /// Runs workers side by side, which share a flow and a flag that ends them; if `waits`, each waits for those before it.
+/// Where they do not end, the test has failed.
 fn side_by_side(jobs: &[Job], waits: bool) -> Vec<WorkerReport> {
+    let (sender, receiver) = std::sync::mpsc::channel::<()>();
     let (start, stop, flow, clock) = (Start::new(), AtomicBool::new(false), Flow::default(), choose_clock());
     let gates: Vec<Gate> = jobs.iter().map(|_| Gate::new(1)).collect();
     let progress = Progress::default();
@@ -173,13 +178,25 @@ fn side_by_side(jobs: &[Job], waits: bool) -> Vec<WorkerReport> {
                 flow: Some(flow),
                 waits_for: &before,
                 gate: Some(&gates[index]),
+                passed: Default::default(),
             })
         };
         let threads: Vec<_> =
             jobs.iter().enumerate().map(|(index, job)| scope.spawn(move || run(index, job))).collect();
+        let watcher = scope.spawn(move || {
+            let is_stuck = receiver.recv_timeout(Duration::from_secs(100)) == Err(RecvTimeoutError::Timeout);
+            if is_stuck {
+                stop.store(true, Relaxed);
+            }
+            is_stuck
+        });
         start.wait_for(jobs.len() as u32);
         start.open();
-        threads.into_iter().map(|thread| thread.join().expect("no worker panics")).collect()
+        let reports: Vec<WorkerReport> =
+            threads.into_iter().map(|thread| thread.join().expect("no worker panics")).collect();
+        drop(sender);
+        assert!(!watcher.join().expect("it does not panic"), "they do not end: {reports:?}");
+        reports
     })
 }
 
@@ -212,7 +229,7 @@ fn jobs_of_one_flow_keep_their_proportions_whoever_is_faster() {
 /// Method: the job that waits ends the others; the first has done all its I/Os all the same.
 #[test]
 fn a_job_that_waits_begins_when_the_other_has_ended() {
-    let null = || Job::new(trueio_model::EngineKind::Null);
+    let null = || Job::new(EngineKind::Null);
     let jobs = [null().ios(200_000), null().ios(10).with(|plan| plan.scheduling.ends_others = true)];
     let reports = side_by_side(&jobs, true);
     assert_eq!(reports.iter().map(|report| op(report, OpKind::Read).io_count).collect::<Vec<_>>(), [200_000, 10]);
@@ -279,4 +296,215 @@ fn a_least_rate_of_writes_ends_a_job_whose_reads_are_fast_enough() {
     assert!(sentence.contains("of writes, and `rate_iops_min` is 300"), "{sentence}");
     job.plan.guard.of_writes = Some((0, 30));
     assert_eq!(job.run().fatal, None);
+}
+
+/// A job that runs a shell's command.
+fn shell(command: &str) -> Job {
+    let arguments = ["/bin/sh", "-c", command].map(str::to_owned).to_vec();
+    let plan = ExecPlan { arguments, grace_ns: 100 * MS, output: None };
+    Job::new(EngineKind::Exec).with(|job| job.exec = Some(plan))
+}
+
+fn null() -> Job {
+    Job::new(EngineKind::Null)
+}
+
+/// Goal: jobs without I/O are waited for, and wait, as all others.
+/// Method: each of the programs fails if what stands before it has not ended.
+#[test]
+fn jobs_without_io_wait_and_are_waited_for() {
+    let folder = common::folder();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (one, two) = (path("one"), path("two"));
+    let jobs = [
+        shell(&format!("sleep 0.3; touch {one}")),
+        null().with(|plan| plan.handling.creates_only = true),
+        shell(&format!("test -e {one} && touch {two}")),
+        Job::new(EngineKind::Cpuio).time(50 * MS).with(|plan| {
+            plan.cpu_load = Some(CpuLoad { percent: 50, chunk_ns: 10 * MS });
+        }),
+        shell(&format!("test -e {two}")),
+        null().ios(10),
+    ];
+    let reports = side_by_side(&jobs, true);
+    assert!(reports.iter().all(|report| !report.was_stopped && report.fatal.is_none()), "{reports:?}");
+    assert_eq!(op(&reports[5], OpKind::Read).io_count, 10);
+}
+
+/// Goal: whatever job ends first ends the others if it is to, however it ended; one that only makes files has ended
+/// nobody.
+#[test]
+fn every_job_that_is_to_end_others_does_so_but_one_that_only_makes_files() {
+    let ends = |job: Job| job.with(|plan| plan.scheduling.ends_others = true);
+    let fails = |job: Job| job.with(|plan| plan.scheduling.ends_others_on_error = true);
+    let cpuio = Job::new(EngineKind::Cpuio).time(10 * MS).with(|plan| {
+        plan.cpu_load = Some(CpuLoad { percent: 100, chunk_ns: MS });
+    });
+    // A disk that is not described cannot be made.
+    let impossible = || Job::new(EngineKind::Simulated);
+    for first in [ends(shell("true")), fails(shell("false")), ends(cpuio), ends(impossible()), fails(impossible())] {
+        let what = format!("{:?}", first.plan.scheduling);
+        let reports = side_by_side(&[first, null().ios(u64::MAX)], false);
+        assert!(reports[1].was_stopped, "{what}");
+    }
+    let jobs = [ends(null().with(|plan| plan.handling.creates_only = true)), null().ios(500_000), fails(shell("true"))];
+    let reports = side_by_side(&jobs, false);
+    assert_eq!((op(&reports[1], OpKind::Read).io_count, reports[1].was_stopped), (500_000, false));
+}
+
+fn judged(mut job: Job, most: usize) -> (Job, Arc<Counted>) {
+    let judge = Arc::new(Counted { spans: Mutex::default(), left: Mutex::default(), most });
+    let criterion = Criterion { variable: CriterionVariable::Ios, is_slope: false, limit: 1.0, is_percent: true };
+    job.plan.control.criterion = Some(CriterionPlan { criterion, window_ns: 400 * MS, span_ns: 200 * MS, ramp_ns: 0 });
+    job.judge = Some(judge.clone());
+    (job, judge)
+}
+
+#[test]
+fn a_worker_that_cannot_be_made_leaves_its_group() {
+    let (job, judge) = judged(Job::new(EngineKind::Simulated), 4);
+    assert!(job.run().fatal.is_some());
+    assert_eq!(*judge.left.lock().unwrap(), Some(0));
+}
+
+/// Goal: a stall is spans without I/O at their moments, and what comes behind it is at its own.
+/// Method: one I/O a millisecond; from 250 ms on the disk stands still for 600 ms.
+#[test]
+fn spans_of_a_stall_are_told_as_empty_and_the_next_ones_keep_their_numbers() {
+    let (mut job, judge) = judged(Job::simulated(MS, 1).time(60 * S), 6);
+    job.device().stalls = vec![(250 * MS, 600 * MS)];
+    let report = job.run();
+    assert_clean(&report, "stalled");
+    let counts: Vec<u64> = judge.spans.lock().unwrap().iter().map(|span| span.io_count).collect();
+    // What ends where a span does belongs to the next.
+    assert_eq!(counts, [199, 51, 0, 0, 149, 200]);
+    assert!(judge.spans.lock().unwrap().iter().all(|span| span.elapsed_ns == 200 * MS));
+    assert_eq!((report.elapsed_ns, *judge.left.lock().unwrap()), (1200 * MS, Some(6)));
+}
+
+/// Goal: a rate is asked of a job while it issues, and a longest latency of its transfers.
+/// Method: ten writes, and a sync call that hangs for 3 s; then a write that hangs.
+#[test]
+fn a_slow_sync_call_at_the_end_is_no_slow_io() {
+    let mut job = Job::simulated(MS, 1).op(OpKind::Write).ios(10);
+    job.plan.flush.end_fsync = true;
+    job.plan.guard = Guard { ios_per_s_min: 100, cycle_ns: 500 * MS, latency_ns_max: 100 * MS, ..Guard::default() };
+    job.device().stalls = vec![(10 * MS, 3 * S)];
+    let report = job.run();
+    assert_clean(&report, "a slow sync call");
+    assert!(report.elapsed_ns >= 3 * S);
+    job.plan.guard.ios_per_s_min = 0;
+    job.device().stalls = vec![(9 * MS, 3 * S)];
+    let sentence = job.run().fatal.expect("the last write took 3 s");
+    assert!(sentence.contains("`max_latency`"), "{sentence}");
+}
+
+/// Goal: whoever asks for results is told the last ones of a worker that has ended, at once; of one without figures too.
+#[test]
+fn results_of_a_worker_that_has_ended_are_its_last() {
+    let asked = |mut job: Job| {
+        let snapshot = Arc::new(Snapshot::default());
+        job.snapshot = Some(snapshot.clone());
+        let report = job.run();
+        snapshot.ask();
+        (report, snapshot.wait(Duration::ZERO).expect("it is there"))
+    };
+    let (report, told) = asked(Job::simulated(MS, 1).mixed(50).ios(1_234));
+    assert_eq!(
+        told.ops.iter().map(|op| op.io_count).collect::<Vec<_>>(),
+        [op(&report, OpKind::Read).io_count, op(&report, OpKind::Write).io_count]
+    );
+    assert_eq!((told.series, told.elapsed_ns), (report.series, report.elapsed_ns));
+    for job in [shell("true"), null().with(|plan| plan.handling.creates_only = true), Job::new(EngineKind::Simulated)] {
+        assert!(asked(job).1.ops.is_empty());
+    }
+}
+
+fn with_backlog(change: impl FnOnce(&mut Verify)) -> Job {
+    let mut verify = Verify { reads_back: false, ..Verify::new(Checksum::Null) };
+    change(&mut verify);
+    Job::simulated(MS, 1).op(OpKind::Write).sequential().region(64 << 20).with(|plan| {
+        plan.verify = Some(verify);
+        // Otherwise buffers of an engine that keeps nothing are not made ready.
+        plan.content.refill = true;
+    })
+}
+
+/// Goal: reading back what was written meanwhile ends with the job's time, and when that is asked for.
+/// Method: a thousand writes of a millisecond, then as many reads, in the middle of which the job is to end.
+#[test]
+fn a_backlog_ends_with_its_job() {
+    let of_trims = TrimVerify { percent: 100, backlog: 1_000, is_zero: false };
+    for (name, job) in [
+        ("reads", with_backlog(|verify| verify.backlog = 1_000)),
+        ("trims", with_backlog(|verify| verify.trim = Some(of_trims))),
+    ] {
+        let job = job.time(1500 * MS);
+        let report = job.run();
+        assert_clean(&report, name);
+        assert_eq!(op(&report, OpKind::Write).io_count, 1_000, "{name}");
+        assert!((1500 * MS..1502 * MS).contains(&report.elapsed_ns), "{name}: {}", report.elapsed_ns);
+        if name == "trims" {
+            assert!(op(&report, OpKind::Trim).io_count.abs_diff(500) <= 1, "{report:?}");
+        }
+        // The judge stops it.
+        let (mut job, _) = judged(job.time(60 * S), 0);
+        job.judge = Some(Arc::new(Stops(job.stop.clone())));
+        let report = job.run();
+        assert!(report.was_stopped, "{name}");
+        assert!((1200 * MS..1202 * MS).contains(&report.elapsed_ns), "{name}: {}", report.elapsed_ns);
+    }
+}
+
+/// Asks for the run's end with the sixth span.
+#[derive(Debug)]
+struct Stops(Arc<AtomicBool>);
+
+impl SpanJudge for Stops {
+    fn span(&self, index: u64, _: SpanFigures) -> bool {
+        self.0.fetch_or(index == 5, Relaxed);
+        false
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn leaves(&self, _: u64) {}
+}
+
+/// Goal: what is issued between the job's own I/Os is written down and logged as they are.
+#[test]
+fn reads_and_trims_of_a_backlog_are_in_the_logs() {
+    let job = || {
+        with_backlog(|verify| {
+            verify.backlog = 10;
+            verify.trim = Some(TrimVerify { percent: 100, backlog: 10, is_zero: false });
+        })
+        .ios(101)
+    };
+    let (report, issued) = job().run_issued();
+    assert_clean(&report, "issued");
+    let ops: Vec<OpKind> = issued.iter().map(|io| io.request.op).collect();
+    let of_ten = [[OpKind::Write; 10], [OpKind::Read; 10], [OpKind::Trim; 10]].concat();
+    assert_eq!(ops, [of_ten.repeat(10), vec![OpKind::Write]].concat());
+    assert!(issued.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns));
+    assert!(issued[..10].iter().zip(&issued[10..]).all(|(a, b)| a.request.offset == b.request.offset));
+    let (report, logged) = job().run_logged();
+    let trims: Vec<_> = logged.iter().filter(|io| io.op == OpKind::Trim).collect();
+    assert_eq!(trims.len() as u64, op(&report, OpKind::Trim).io_count);
+    assert!(trims.iter().all(|io| io.total_ns == MS && io.bytes == 4096), "{trims:?}");
+}
+
+/// Goal: a depth that was allowed and never reached is not told as one that was measured.
+#[test]
+fn a_depth_that_was_never_reached_is_said_to_be_so() {
+    let mut job = target(Job::simulated(MS, 4).depth(32).time(10 * S), 2 * MS, 100.0, false);
+    job.plan.queue.submit_batch = Some(1);
+    job.plan.pace =
+        Some(Pace { ios_per_s: Some(100.0), bytes_per_s: None, of_writes: None, arrivals: Arrivals::Linear });
+    let sentence = job.run().engine_notes.concat();
+    assert!(sentence.contains("32 that the job asks for keeps it, although no more than 1 were"), "{sentence}");
+    let reached = target(Job::simulated(MS, 4).depth(4).time(10 * S), 2 * MS, 100.0, false).run().engine_notes.concat();
+    assert!(reached.contains("the queue depth of 4 that the job asks for keeps it (windows"), "{reached}");
 }

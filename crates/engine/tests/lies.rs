@@ -147,6 +147,7 @@ fn run(job: &Job, content: &Rc<RefCell<Vec<u8>>>, lie: Lie) -> WorkerReport {
         flow: None,
         waits_for: &[],
         gate: None,
+        passed: Default::default(),
     };
     let clock = VirtualClock::default();
     let disk = Disk {

@@ -134,6 +134,11 @@ impl Judges {
         let mut judges = Self::default();
         let mut is_group_open = false;
         for job in jobs {
+            if job.handling.creates_only || !job.engine.does_io() {
+                // It does nothing that could be steady, and nobody beside it waits for it to be.
+                judges.of.extend((0..job.workers).map(|_| None));
+                continue;
+            }
             let Some(plan) = job.control.criterion else {
                 judges.of.extend((0..job.workers).map(|_| None));
                 is_group_open = false;
@@ -201,6 +206,30 @@ mod tests {
         judge.leaves(2);
         assert!(judge.is_over(), "30 a span, three times");
         assert_eq!(judge.record().slope, 0.0);
+    }
+
+    /// Goal: a job without I/O is no member, and those before and behind it stay one group.
+    #[test]
+    fn jobs_without_io_are_not_waited_for() {
+        use trueio_model::EngineKind;
+        let criterion = judge(0, false, 10.0).plan;
+        let job = |engine, creates_only| {
+            let mut job = JobPlan::plain(engine, 1 << 20);
+            job.control.criterion = Some(criterion);
+            job.handling.creates_only = creates_only;
+            job.output.grouping = Grouping::Group;
+            job
+        };
+        let jobs = [
+            job(EngineKind::Null, false),
+            job(EngineKind::Exec, false),
+            job(EngineKind::Cpuio, false),
+            job(EngineKind::Psync, true),
+            job(EngineKind::Null, false),
+        ];
+        let judges = Judges::of(&jobs);
+        assert_eq!(judges.judges.iter().map(|judge| judge.members).collect::<Vec<_>>(), [2]);
+        assert_eq!(judges.of, [Some(0), None, None, None, Some(0)]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
-use trueio_engine::{LogChunk, LogDoor, LoggedIo, create_output, log_channel, open_output};
+use trueio_engine::{LogChunk, LogDoor, LoggedIo, create_output, log_channel, open_output, operations};
 use trueio_model::{IoPriority, JobPlan, LogKind, LogPlan, LogWindow, OpKind, OpMix};
 
 /// Columns of a line of histograms before any are joined: fio's buckets.
@@ -291,12 +291,17 @@ fn column(ns: u64) -> usize {
 impl Sums {
     fn new(job: &JobPlan) -> Self {
         let pattern = &job.pattern;
-        let directions = match pattern.mix {
-            OpMix::Only(OpKind::Read) => vec![(0, pattern.read_sizes.max_bytes())],
-            OpMix::Only(OpKind::Write) => vec![(1, pattern.write_sizes.max_bytes())],
-            OpMix::Only(OpKind::Trim | OpKind::Sync) => vec![(2, pattern.trim_sizes.max_bytes())],
-            OpMix::ReadWrite { .. } => vec![(0, pattern.read_sizes.max_bytes()), (1, pattern.write_sizes.max_bytes())],
+        let is_offline = job.verify.as_ref().is_some_and(|verify| verify.is_offline);
+        let largest = |op| match op {
+            OpKind::Read if !is_offline => &pattern.read_sizes,
+            OpKind::Write => &pattern.write_sizes,
+            // What is trimmed or compared of what was written is as large as that.
+            _ if pattern.mix != OpMix::Only(OpKind::Trim) && job.replay.is_none() => &pattern.write_sizes,
+            _ => &pattern.trim_sizes,
         };
+        let mut directions: Vec<(usize, u64)> =
+            operations(job).into_iter().filter_map(|op| Some((direction(op)?, largest(op).max_bytes()))).collect();
+        directions.sort_unstable();
         Self {
             logs: job.output.logs.clone(),
             delay_ms: (job.limits.ramp_ns + job.limits.start_delay_ns) / 1_000_000,
@@ -466,6 +471,36 @@ fn base_of(sums: &Sums, began_unix_ms: &AtomicU64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: what a job does has lines, and what it cannot do has none.
+    #[test]
+    fn directions_are_those_of_what_a_job_does() {
+        use trueio_model::{BlockSizes, Checksum, EngineKind, TrimVerify, Verify};
+        let mut plan = JobPlan::plain(EngineKind::Psync, 1 << 20);
+        plan.pattern.read_sizes = BlockSizes::Fixed(1);
+        plan.pattern.write_sizes = BlockSizes::Fixed(2);
+        plan.pattern.trim_sizes = BlockSizes::Fixed(3);
+        let of = |mix, change: &dyn Fn(&mut JobPlan)| {
+            let mut plan = plan.clone();
+            plan.pattern.mix = mix;
+            change(&mut plan);
+            Sums::new(&plan).directions
+        };
+        let writes = OpMix::Only(OpKind::Write);
+        assert_eq!(of(OpMix::Only(OpKind::Read), &|_| {}), [(0, 1)]);
+        assert_eq!(of(writes, &|plan| plan.flush.fsync_every = 1), [(1, 2)]);
+        assert_eq!(of(OpMix::Only(OpKind::Trim), &|_| {}), [(2, 3)]);
+        assert_eq!(of(OpMix::ReadWrite { read_percent: 50 }, &|_| {}), [(0, 1), (1, 2)]);
+        assert_eq!(of(writes, &|plan| plan.pattern.steps.trims_first = true), [(1, 2), (2, 2)]);
+        let verify = |change: &dyn Fn(&mut Verify)| {
+            let mut verify = Verify::new(Checksum::Crc32c);
+            change(&mut verify);
+            of(writes, &|plan| plan.verify = Some(verify.clone()))
+        };
+        assert_eq!(verify(&|verify| verify.is_offline = true), [(0, 2)]);
+        let trim = TrimVerify { percent: 10, backlog: 4, is_zero: false };
+        assert_eq!(verify(&|verify| verify.trim = Some(trim)), [(1, 2), (2, 2)]);
+    }
 
     #[test]
     fn a_writer_that_panicked_is_no_complete_log() {

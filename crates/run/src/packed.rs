@@ -160,7 +160,7 @@ impl Layout {
                     let tag = word(place);
                     let (ms, direction, rest) = (word(0), tag as u32, (tag >> 48) as u16);
                     // Several threads of fio's may be a little out of order.
-                    let is_later = ms + 10_000 >= before;
+                    let is_later = ms.saturating_add(10_000) >= before;
                     before = before.max(ms);
                     let has_no_second = flags & HAS_SECOND != 0 || !is_wide || word(16) == 0;
                     is_later
@@ -320,6 +320,18 @@ mod tests {
         let bytes = encoder.finish().expect("memory");
         let error = inflate_log(&bytes[..], &mut Vec::new()).expect_err("no log");
         assert!(error.to_string().contains("make no sense"), "{error}");
+    }
+
+    /// Goal: no time in a file that somebody made ends the program.
+    #[test]
+    fn times_that_cannot_be_are_read_or_refused() {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+        for word in [u64::MAX, 7_000, 0, 4096] {
+            encoder.write_all(&word.to_ne_bytes()).expect("memory");
+        }
+        let mut out = Vec::new();
+        inflate_log(&encoder.finish().expect("memory")[..], &mut out).expect("its samples make sense");
+        assert_eq!(String::from_utf8(out).expect("text"), format!("{}, 7000, 0, 4096, 0\n", u64::MAX));
     }
 
     /// The layout of fio 3.37 and later without second values has room for them all the same.

@@ -7,6 +7,7 @@ use crate::logs::{Logs, SharedFiles};
 use crate::merge::merge;
 use crate::strace::Strace;
 use crate::{Observer, Tick, process_cpu, stopped};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -348,20 +349,20 @@ impl Setting<'_> {
                         judge: judges.get(next).map(|judge| judge as &dyn SpanJudge),
                         waits_for,
                         gate: Some(gate),
+                        passed: Cell::default(),
                         flow: job
                             .control
                             .flow
                             .and_then(|plan| flows.iter().find(|(id, _)| *id == plan.id).map(|(_, flow)| flow)),
                     };
                     let number = &numbers[next];
+                    let judge = judges.get(next);
                     next += 1;
-                    let start = &start;
                     let body = move || {
                         number.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
                         let result = catch_unwind(AssertUnwindSafe(|| run_worker(&context)));
                         if result.is_err() {
-                            gate.leave();
-                            start.abandon();
+                            context.abandon();
                         }
                         result.ok()
                     };
@@ -369,8 +370,11 @@ impl Setting<'_> {
                         std::thread::Builder::new().name(format!("{}-{worker}", job.name)).stack_size(STACK_BYTES);
                     let thread = builder.spawn_scoped(scope, body);
                     if thread.is_err() {
+                        if let Some(judge) = judge {
+                            judge.leaves(0);
+                        }
                         gate.leave();
-                        start.abandon();
+                        start.abandon(true);
                     }
                     of_job.push(thread);
                 }

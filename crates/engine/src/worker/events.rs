@@ -65,11 +65,11 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         self.next_event = if self.is_ramping { self.measured_from } else { self.next_look() };
     }
 
-    /// Ends a job that is slower than it may be.
+    /// Ends a job that is slower than it may be. One that issues no more is held to no rate.
     pub(super) fn keep_guard(&mut self, now_ns: u64) {
         let guard = self.context.plan.guard;
         if !guard.is_none()
-            && let Some(sentence) = self.watched.look(&guard, &self.recorder, now_ns)
+            && let Some(sentence) = self.watched.look(&guard, &self.recorder, now_ns, !self.is_done)
         {
             self.fatal.get_or_insert(sentence);
             self.is_done = true;
@@ -82,18 +82,27 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         let Some(snapshot) = self.context.snapshot else { return };
         if let Some(question) = snapshot.question(self.answered) {
             self.answered = question;
-            let (ops, series) = self.recorder.so_far(!E::BLOCKS);
-            let report = WorkerReport {
-                ops,
-                series,
-                elapsed_ns,
-                threads: used(&self.usage_from, &thread_usage(), elapsed_ns),
-                queue: (!E::BLOCKS).then_some(self.recorder.queue),
-                failures: self.failures.clone(),
-                fatal: None,
-                ..WorkerReport::failed(String::new())
-            };
-            snapshot.give(question, report);
+            snapshot.give(question, self.so_far(elapsed_ns));
+        }
+    }
+
+    /// The last I/O was done at `last`: what was counted until then is what anybody is told from now on.
+    pub(super) fn give_last(&self, last: u64) {
+        let elapsed_ns = if self.is_ramping { 0 } else { self.clock.to_ns(last.saturating_sub(self.measured_from)) };
+        self.context.tell(|| self.so_far(elapsed_ns));
+    }
+
+    /// What was counted so far. Only right after the end of a row.
+    fn so_far(&self, elapsed_ns: u64) -> WorkerReport {
+        let (ops, series) = self.recorder.so_far(!E::BLOCKS);
+        WorkerReport {
+            ops,
+            series,
+            elapsed_ns,
+            threads: used(&self.usage_from, &thread_usage(), elapsed_ns),
+            queue: (!E::BLOCKS).then_some(self.recorder.queue),
+            failures: self.failures.clone(),
+            ..WorkerReport::empty()
         }
     }
 

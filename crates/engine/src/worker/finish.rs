@@ -10,7 +10,6 @@ use crate::engines::Engine;
 use crate::recorder::WorkerReport;
 use crate::request::Request;
 use std::mem::ManuallyDrop;
-use std::sync::atomic::Ordering::Relaxed;
 use trueio_model::OpKind;
 
 impl<E: Engine, C: Clock> Worker<'_, E, C> {
@@ -40,19 +39,12 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 self.fatal = Some("the job ended within its ramp: nothing was measured".to_owned());
             }
         }
-        self.leave_spans();
-        if let Some(share) = self.share.take() {
-            share.leave();
-        }
+        // Nobody judges or waits for what comes now.
+        (self.spans, self.share) = (None, None);
         let usage = thread_usage();
         self.flush_logs();
-        let has_failed = self.fatal.is_some() || self.has_failures();
-        let scheduling = &self.context.plan.scheduling;
-        if scheduling.ends_others || scheduling.ends_others_on_error && has_failed {
-            // The phase has a flag of its own where a job ends others.
-            self.context.stop.store(true, Relaxed);
-        }
-        self.context.finished();
+        self.give_last(last);
+        self.context.finished(self.fatal.is_some() || self.has_failures());
         let backlog_count = match &mut self.calendar {
             // What comes after the job's last I/O was never due.
             Some(calendar) if !self.is_exhausted => {

@@ -9,8 +9,8 @@
 use super::Worker;
 use crate::clock::Clock;
 use crate::engines::Engine;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use trueio_model::FlowPlan;
 
 /// How far ahead a worker may be, in I/Os for each unit of its weight: so seldom do workers that take turns on one
@@ -59,10 +59,12 @@ impl<'a> Share<'a> {
         self.count += 1;
         self.flow.count.fetch_add(1, Relaxed);
     }
+}
 
-    /// Leaves the flow: nobody waits for this worker any more.
-    pub(super) fn leave(self) {
-        let _changes = self.flow.changes.lock().expect("nobody panics while leaving a flow");
+/// Leaves the flow, in whatever way the worker ends: nobody waits for it any more.
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        let _changes = self.flow.changes.lock().unwrap_or_else(PoisonError::into_inner);
         self.flow.count.fetch_sub(self.count, Relaxed);
         self.flow.weight.fetch_sub(u64::from(self.plan.weight), Relaxed);
     }
@@ -106,11 +108,30 @@ mod tests {
         assert!(counts.iter().zip([3_000, 2_000, 1_000]).all(|(count, due)| count.abs_diff(due) <= 30), "{counts:?}");
         // Without the first the others go on, and one alone is never held.
         let [first, mut second, third] = shares;
-        first.leave();
-        third.leave();
+        drop(first);
+        drop(third);
         (0..100).for_each(|_| {
             assert!(!second.is_ahead());
             second.count();
+        });
+    }
+
+    #[test]
+    fn a_worker_that_panics_leaves_its_flow() {
+        let flow = Flow::default();
+        let mut stays = Share::join(&flow, plan(1));
+        let joined = std::thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                let _share = Share::join(&flow, plan(1));
+                // As a panic, without its message in the tests' output.
+                std::panic::resume_unwind(Box::new(()));
+            });
+            worker.join()
+        });
+        assert!(joined.is_err());
+        (0..100).for_each(|_| {
+            assert!(!stays.is_ahead(), "nobody else is there");
+            stays.count();
         });
     }
 
@@ -124,9 +145,9 @@ mod tests {
         assert!(!early.is_ahead() && !late.is_ahead());
         (0..40).for_each(|_| early.count());
         assert!(early.is_ahead() && !late.is_ahead());
-        late.leave();
+        drop(late);
         assert!(!early.is_ahead());
-        early.leave();
+        drop(early);
         assert_eq!((flow.count.load(Relaxed), flow.weight.load(Relaxed)), (0, 0));
     }
 }

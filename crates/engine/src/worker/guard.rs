@@ -1,6 +1,7 @@
 //! Ends a job that is slower than it may be: `rate_min`, `rate_iops_min`, `max_latency`.
 //!
-//! Looked at with each row, ten times a second; nothing of it is in the way of an I/O.
+//! Looked at with each row, ten times a second; nothing of it is in the way of an I/O. As in fio, sync calls do not count,
+//! and no rate is asked of a job that has issued its last I/O.
 //!
 //! Cannot: end a job in the middle of an I/O that hangs; it ends when the I/O has come back.
 
@@ -17,10 +18,11 @@ pub(super) struct Watched {
 
 impl Watched {
     /// Looks at the row that ends at `now_ns` of the measured part, before it is drained; a sentence if the job is
-    /// too slow.
-    pub(super) fn look(&mut self, guard: &Guard, recorder: &Recorder, now_ns: u64) -> Option<String> {
-        let transfers = recorder.ops.iter().flatten();
-        let slowest = transfers.clone().filter_map(|op| op.interval.max_ns().max(op.inline.max_ns())).max();
+    /// too slow. Its rate counts while it `issues`; a sync call has neither a rate nor a longest latency, as in fio.
+    pub(super) fn look(&mut self, guard: &Guard, recorder: &Recorder, now_ns: u64, issues: bool) -> Option<String> {
+        // Sync calls come last.
+        let transfers = recorder.ops[..3].iter().flatten();
+        let slowest = transfers.filter_map(|op| op.interval.max_ns().max(op.inline.max_ns())).max();
         if guard.latency_ns_max > 0
             && let Some(ns) = slowest.filter(|ns| *ns > guard.latency_ns_max)
         {
@@ -28,7 +30,7 @@ impl Watched {
             return Some(format!("an I/O took {took}, and `max_latency` is {most}"));
         }
         let span_ns = now_ns.saturating_sub(self.from_ns);
-        if span_ns < guard.cycle_ns.max(1) {
+        if !issues || span_ns < guard.cycle_ns.max(1) {
             return None;
         }
         let of = |ops: &[OpKind]| {

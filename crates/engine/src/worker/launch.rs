@@ -14,38 +14,37 @@ use crate::pattern::worker_seed;
 use crate::recorder::WorkerReport;
 use crate::{burn, command, exec};
 use std::io;
-use std::sync::atomic::Ordering::Relaxed;
 use trueio_model::{BlockSizes, EngineKind, IoPriority, JobPlan, OpKind, OpMix};
 
 /// Runs one worker to its end, on the engine and clock that the plan names. Blocks until the
 /// phase's start is opened.
 pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
-    if let Some(command) = &context.plan.command {
-        return command::run(context, command);
+    let plan = context.plan;
+    if plan.command.is_some() || plan.handling.creates_only || !plan.engine.does_io() {
+        // Nothing is counted while it runs.
+        context.tell(WorkerReport::empty);
     }
-    if context.plan.handling.creates_only {
-        context.start.reached();
-        context.start.finished();
-        return WorkerReport::empty();
-    }
-    if let Some(program) = &context.plan.exec {
-        return exec::run(context, program);
-    }
-    if let Some(load) = &context.plan.cpu_load {
-        return burn::run(context, load);
-    }
-    match prepared(context) {
-        Ok(report) => report,
-        Err(error) => {
-            // Nobody waits for a worker that could not be made.
-            context.start.reached();
-            if context.plan.scheduling.ends_others_on_error {
-                context.stop.store(true, Relaxed);
-            }
-            context.finished();
-            WorkerReport::failed(error)
+    let report = match (&plan.command, &plan.exec, &plan.cpu_load) {
+        (Some(command), ..) => Ok(command::run(context, command)),
+        _ if plan.handling.creates_only => {
+            context.reached();
+            context.finished(false);
+            Ok(WorkerReport::empty())
         }
-    }
+        (_, Some(program), _) => apply_scheduling(plan, context.worker).map(|()| exec::run(context, program)),
+        (.., Some(load)) => apply_scheduling(plan, context.worker).map(|()| burn::run(context, load)),
+        _ => prepared(context),
+    };
+    report.unwrap_or_else(|error| {
+        // Nobody waits for a worker that could not be made.
+        context.tell(WorkerReport::empty);
+        if let Some(judge) = context.judge {
+            judge.leaves(0);
+        }
+        context.ready();
+        context.finished(true);
+        WorkerReport::failed(error)
+    })
 }
 
 /// An error and its causes in one line.

@@ -30,6 +30,11 @@ pub(super) struct Search {
     /// The highest depth that is not known to miss it; 0: not even one I/O at a time keeps it.
     possible: u32,
     depth: u32,
+    /// The lowest depth that missed the target, since it was last known to be kept; 0: none.
+    missed: u32,
+    /// The most that was in flight in the present window, and in the last one that kept the target.
+    deepest: u32,
+    deepest_kept: u32,
     from: u64,
     /// When the present window is judged.
     pub(super) end: u64,
@@ -52,6 +57,9 @@ impl Search {
             kept: 0,
             possible: depth_max,
             depth: depth_max,
+            missed: 0,
+            deepest: 0,
+            deepest_kept: 0,
             from: u64::MAX,
             end: u64::MAX,
             io_count: 0,
@@ -66,7 +74,12 @@ impl Search {
     /// A window begins at `now`.
     pub(super) fn begin(&mut self, now: u64) {
         (self.from, self.end) = (now, now.saturating_add(self.window));
-        (self.io_count, self.late_count) = (0, 0);
+        (self.io_count, self.late_count, self.deepest) = (0, 0, 0);
+    }
+
+    /// So many are in flight.
+    pub(super) fn saw(&mut self, in_flight: usize) {
+        self.deepest = self.deepest.max(in_flight as u32);
     }
 
     /// Counts an I/O if the present window is all its own; true if the window is to be judged at once, because a
@@ -105,6 +118,17 @@ impl Search {
                  every I/O is to keep it; `latency_percentile` says how many must"
             ));
         }
+        match is_met {
+            true => {
+                self.deepest_kept = self.deepest;
+                // What missed it earlier says nothing now.
+                if self.missed <= self.depth {
+                    self.missed = 0;
+                }
+            }
+            false if self.missed == 0 || self.depth < self.missed => self.missed = self.depth,
+            false => {}
+        }
         match (self.is_found, is_met) {
             (_, true) => self.kept = self.depth,
             (false, false) => self.possible = self.depth - 1,
@@ -139,15 +163,21 @@ impl Search {
     pub(super) fn sentence(&self) -> String {
         let LatencyTarget { target_ns, percent, .. } = self.plan;
         let target = units::format_duration_ns(target_ns);
-        let what = match (self.is_found, self.kept) {
+        let mut what = match (self.is_found, self.kept) {
             (true, kept) if kept == self.depth_max => {
                 format!("the queue depth of {kept} that the job asks for keeps it")
             }
-            (true, kept) => format!("a queue depth of {kept} keeps it, and {} does not", kept + 1),
+            (true, kept) if self.missed == kept + 1 => {
+                format!("a queue depth of {kept} keeps it, and {} does not", self.missed)
+            }
+            (true, kept) => format!("a queue depth of {kept} keeps it, and a deeper queue was not tried again"),
             (false, 0) if self.window_count == 0 => "the job ended before a queue depth was judged".to_owned(),
             (false, 0) => "no queue depth that was tried keeps it".to_owned(),
             (false, kept) => format!("the job ended while it was looked for: {kept} keeps it"),
         };
+        if self.kept > 0 && self.deepest_kept < self.kept {
+            what += &format!(", although no more than {} were in flight at a time", self.deepest_kept);
+        }
         let tried: Vec<String> =
             self.windows.iter().map(|w| format!("{} {}", w.depth, if w.is_met { "yes" } else { "no" })).collect();
         format!(
@@ -210,6 +240,7 @@ mod tests {
         let mut depths = Vec::new();
         for window in 0..windows {
             depths.push(search.depth);
+            search.saw(search.depth as usize);
             let late = search.depth > kept_up_to(window);
             // One in five is late where the target is missed, one in ten where it is kept.
             for i in 0..10 {
@@ -244,6 +275,18 @@ mod tests {
             search.windows.iter().map(|w| w.is_met).collect::<Vec<_>>(),
             [false, false, true, false, true, true]
         );
+    }
+
+    /// Goal: that a depth misses the target is said of one that has missed it.
+    /// Method: 3 keeps it and 4 does not; then the device is faster, and the climb ends at 6 before a deeper queue is tried.
+    #[test]
+    fn a_depth_that_was_not_tried_is_not_said_to_miss_the_target() {
+        let (slow, _) = search(16, true, |_| 3, 9);
+        assert!(slow.sentence().contains("a queue depth of 3 keeps it, and 4 does not"), "{}", slow.sentence());
+        let (fast, depths) = search(16, true, |window| if window < 10 { 3 } else { 16 }, 12);
+        assert!(depths.ends_with(&[5, 6]), "{depths:?}");
+        assert!(fast.is_found && !fast.sentence().contains("does not"), "{}", fast.sentence());
+        assert!(fast.sentence().contains("a queue depth of 6 keeps it, and a deeper"), "{}", fast.sentence());
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! A span ends when its time is over, with whatever had completed by then; the next begins there. The judge may see
 //! several workers together, and says when the job is over.
 //!
-//! Cannot: end a span within an I/O: it ends when the worker looks up next, at its completion, and its length is then
-//! longer than asked.
+//! Cannot: tell of a span before an I/O has ended in which the worker waits. It tells of all that have passed then, of
+//! those without a completion that there was none.
 
 use super::Worker;
 use crate::clock::Clock;
@@ -41,8 +41,7 @@ pub trait SpanJudge: Debug + Send + Sync {
 pub(super) struct Spans<'a> {
     judge: &'a dyn SpanJudge,
     length: u64,
-    /// Where the present span began, and when it is over; before the first, when that begins.
-    from: u64,
+    /// When the present span is over; before the first, when that begins.
     pub(super) end: u64,
     /// `None` before the first.
     index: Option<u64>,
@@ -53,7 +52,7 @@ pub(super) struct Spans<'a> {
 impl<'a> Spans<'a> {
     pub(super) fn new(judge: &'a dyn SpanJudge, plan: &CriterionPlan, clock: &impl Clock) -> Self {
         let length = clock.to_ticks(plan.span_ns).max(1);
-        Self { judge, length, from: 0, end: u64::MAX, index: None, counted: SpanFigures::default() }
+        Self { judge, length, end: u64::MAX, index: None, counted: SpanFigures::default() }
     }
 }
 
@@ -82,32 +81,34 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
     pub(super) fn end_span(&mut self, now: u64) {
         let Some(spans) = &mut self.spans else { return };
         let mut is_over = spans.judge.is_over();
-        if now >= spans.end {
+        let length_ns = self.clock.to_ns(spans.length);
+        while now >= spans.end && !is_over {
+            // What was counted completed before this span's end: the worker looks up at the first moment behind it.
+            // Where it looks up later still, the spans between have nothing.
             let all = counted(&self.recorder);
             if let Some(index) = spans.index {
                 let figures = SpanFigures {
                     io_count: all.io_count - spans.counted.io_count,
                     byte_count: all.byte_count - spans.counted.byte_count,
                     latency_sum_ns: all.latency_sum_ns - spans.counted.latency_sum_ns,
-                    elapsed_ns: self.clock.to_ns(now - spans.from),
+                    elapsed_ns: length_ns,
                 };
                 is_over |= spans.judge.span(index, figures);
             }
             spans.index = Some(spans.index.map_or(0, |index| index + 1));
-            (spans.counted, spans.from) = (all, now);
-            // On the grid of the first, so that workers stay together; a look-up that came late does not shift it.
-            spans.end += spans.length * ((now - spans.end) / spans.length + 1);
+            spans.counted = all;
+            spans.end += spans.length;
         }
         if is_over && !self.is_done {
             self.is_done = true;
             self.ended = now;
         }
     }
+}
 
-    /// The worker's last I/O was done.
-    pub(super) fn leave_spans(&mut self) {
-        if let Some(spans) = self.spans.take() {
-            spans.judge.leaves(spans.index.unwrap_or(0));
-        }
+/// The worker's last I/O was done, or it panicked: nobody waits for what it would have told.
+impl Drop for Spans<'_> {
+    fn drop(&mut self) {
+        self.judge.leaves(self.index.unwrap_or(0));
     }
 }

@@ -61,10 +61,10 @@ impl Start {
         self.wait_while(|s| s.holds_end);
     }
 
-    /// A worker will come neither to the start nor to the end (it panicked): nobody waits for it.
-    pub fn abandon(&self) {
+    /// A worker will not come to the end, and to the start neither if `is_before` it (it panicked): nobody waits for it.
+    pub fn abandon(&self, is_before: bool) {
         let mut state = self.lock();
-        state.ready += 1;
+        state.ready += u32::from(is_before);
         state.finished += 1;
         drop(state);
         self.changed.notify_all();
@@ -87,6 +87,13 @@ impl Start {
         let state = self.lock();
         let waited = self.changed.wait_timeout_while(state, limit, |s| s.finished < workers);
         waited.expect("nobody panics while holding the start").0.finished >= workers
+    }
+
+    /// How many are ready, and how many have finished.
+    #[cfg(test)]
+    pub(super) fn counted(&self) -> (u32, u32) {
+        let state = self.lock();
+        (state.ready, state.finished)
     }
 
     /// Lets workers go on from their end.
@@ -120,6 +127,12 @@ impl Gate {
         *there = there.saturating_sub(1);
         drop(there);
         self.changed.notify_all();
+    }
+
+    /// Workers that have not ended.
+    #[cfg(test)]
+    pub(super) fn count(&self) -> u32 {
+        *self.lock()
     }
 
     /// Waits until all of them have, or whoever waits is to stop.

@@ -41,6 +41,21 @@ impl State {
         u64::from_str_radix(&self.run, 16).map_err(|e| format!("the verify state's `run` is damaged: {e}"))
     }
 
+    /// Holds it against who wants to use it, which was found in the file `name`.
+    fn check(&self, name: &str, seed: u64, worker: u32) -> Result<(), String> {
+        if self.seed != seed {
+            let theirs = self.seed;
+            return Err(format!(
+                "`{name}` is of a job with the seed {theirs}, and this one has {seed}: they write other blocks"
+            ));
+        }
+        if self.worker != worker {
+            let theirs = self.worker;
+            return Err(format!("`{name}` is of worker {theirs} of its job, and this is worker {worker}"));
+        }
+        Ok(())
+    }
+
     /// Writes it to a file; a sentence that says where, or why not.
     pub(super) fn save(&self, name: &str) -> String {
         let text = serde_json::to_string(self).unwrap_or_else(|e| unreachable!("plain values are JSON: {e}"));
@@ -60,12 +75,7 @@ pub(super) fn load(job: &JobPlan, worker: u32) -> Result<State, String> {
     if state.format != FORMAT || state.version != VERSION {
         return Err(format!("`{name}` is no verify state that this program reads"));
     }
-    if (state.seed, state.worker) != (job.seed, worker) {
-        let (theirs, ours) = (state.seed, job.seed);
-        return Err(format!(
-            "`{name}` is of a job with the seed {theirs}, and this one has {ours}: they write other blocks"
-        ));
-    }
+    state.check(&name, job.seed, worker)?;
     Ok(state)
 }
 
@@ -79,5 +89,22 @@ pub(super) fn dump(path: &str, offset: u64, block: &[u8]) -> String {
         Err(error) => {
             format!("verify: the block at offset {offset} of `{path}` could not be kept in `{name}`: {error}")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trueio_model::EngineKind;
+
+    #[test]
+    fn a_state_of_another_worker_is_not_taken_for_one_of_another_seed() {
+        let job = JobPlan { seed: 7, ..JobPlan::plain(EngineKind::Psync, 1 << 20) };
+        let state = State::new(&job, 0, 10, 1);
+        assert_eq!(state.check("f", 7, 0), Ok(()));
+        let of_seed = state.check("f", 8, 0).unwrap_err();
+        assert!(of_seed.contains("the seed 7, and this one has 8"), "{of_seed}");
+        let of_worker = state.check("f", 7, 1).unwrap_err();
+        assert!(of_worker.contains("of worker 0") && !of_worker.contains("seed"), "{of_worker}");
     }
 }

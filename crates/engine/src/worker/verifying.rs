@@ -3,7 +3,7 @@
 //! Blocks are compared when a job reads them, after every so many writes (`verify_backlog`), and at its end. The
 //! generator gives the same requests again, so nothing is remembered of a job that is compared at its end.
 
-use super::{FAILURES_MAX, Worker, state};
+use super::{FAILURES_MAX, Slot, Worker, state};
 use crate::clock::Clock;
 use crate::engines::{Completion, Engine, EngineError};
 use crate::pattern::{Generator, mix64};
@@ -26,7 +26,7 @@ pub(super) struct Verifier {
     /// Requests after which a job that compares offline ends: as far as the run came that wrote.
     pub(super) issued_max: Option<u64>,
     /// Writes that were not read back yet, with their numbers.
-    waiting: Vec<(Request, u64)>,
+    waiting: VecDeque<(Request, u64)>,
     /// Writes since blocks were last trimmed, with their numbers.
     untrimmed: Vec<(Request, u64)>,
     /// Those of them that are to be trimmed, and were too many for one go.
@@ -51,7 +51,7 @@ impl Verifier {
             seal: BlockSeal::new(plan.clone()),
             run,
             issued_max: state.map(|state| state.issued),
-            waiting: Vec::with_capacity(plan.backlog as usize),
+            waiting: VecDeque::with_capacity(plan.backlog as usize),
             untrimmed: Vec::with_capacity(trim_backlog as usize),
             to_trim: VecDeque::new(),
             trimmed: HashSet::new(),
@@ -89,7 +89,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         if let Some(verifier) = &mut self.verifier {
             verifier.seal.seal(buffer, verifier.run, request.offset, self.write_sequence);
             if verifier.plan.backlog > 0 {
-                verifier.waiting.push((*request, self.write_sequence));
+                verifier.waiting.push_back((*request, self.write_sequence));
             }
             if verifier.plan.trim.is_some() {
                 verifier.untrimmed.push((*request, self.write_sequence));
@@ -173,8 +173,13 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             let batch = if plan.backlog_batch > 0 { plan.backlog_batch as usize } else { usize::MAX };
             let batch = batch.min(verifier.waiting.len());
             for _ in 0..batch {
-                let Some(verifier) = &mut self.verifier else { return Ok(()) };
-                let (request, sequence) = verifier.waiting.remove(0);
+                if self.looks_up_and_is_over() {
+                    return Ok(());
+                }
+                let Some((request, sequence)) = self.verifier.as_mut().and_then(|v| v.waiting.pop_front()) else {
+                    break;
+                };
+                self.note_issued(&Request { op: OpKind::Read, ..request });
                 if !self.read_block(&request)? {
                     self.is_done = true;
                     return Ok(());
@@ -183,6 +188,16 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             }
         }
         self.trim_backlog()
+    }
+
+    /// Between two steps of something long that the loop waits for: what has come with time, and whether the job is over.
+    fn looks_up_and_is_over(&mut self) -> bool {
+        let now = self.clock.now();
+        if now >= self.next_event {
+            self.handle_events(now);
+        }
+        self.heed_stop();
+        self.is_done
     }
 
     /// Trims the share of blocks that is to be trimmed, of those written since the last time.
@@ -198,7 +213,11 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         let count = count.min(verifier.to_trim.len());
         let chosen: Vec<(Request, u64)> = verifier.to_trim.drain(..count).collect();
         for (request, sequence) in chosen {
+            if self.looks_up_and_is_over() {
+                return Ok(());
+            }
             let request = Request { op: OpKind::Trim, ..request };
+            self.note_issued(&request);
             let before = self.clock.now();
             let done = self.do_alone(&request)?;
             let now = self.clock.now();
@@ -217,6 +236,9 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 recorder.set.submission.record(ns);
                 recorder.set.completion.record(0);
             }
+            // Nothing else is in flight: the slot that it went through is free.
+            self.slots[0] = Slot { request, issued: before, handed: now, due: before, free_since: before };
+            self.log_one(0, u64::from(request.length), now);
             if let Some(verifier) = &mut self.verifier {
                 verifier.trimmed.insert(sequence);
             }

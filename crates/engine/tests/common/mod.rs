@@ -49,7 +49,7 @@ pub enum Open {
 pub struct Job {
     pub plan: JobPlan,
     pub files: Vec<TargetFile>,
-    pub stop: AtomicBool,
+    pub stop: Arc<AtomicBool>,
     pub worker: u32,
     pub log: Option<LogDoor>,
     pub iolog: Option<LogDoor<IssuedIo>>,
@@ -69,7 +69,7 @@ impl Job {
         Self {
             plan,
             files: Vec::new(),
-            stop: AtomicBool::new(false),
+            stop: Arc::default(),
             worker: 0,
             log: None,
             iolog: None,
@@ -253,6 +253,7 @@ impl Job {
                     flow: self.flow.as_deref(),
                     waits_for: &[],
                     gate: None,
+                    passed: Default::default(),
                 })
             });
             worker.join().expect("the worker does not panic")
