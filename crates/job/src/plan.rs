@@ -21,6 +21,7 @@ mod durability;
 mod engine;
 mod files;
 mod handling;
+mod idle;
 mod job;
 mod limits;
 mod names;
@@ -317,7 +318,9 @@ fn check_phases(jobs: &[JobPlan], machine: &Machine) -> Result<(), Refusal> {
             let hint = "say the same in all of them (`[defaults]`), or let one wait for the other: `stonewall = true`";
             return Err(refuse(other, Rule::SteadyState { reason, hint }));
         }
-        let pairs = of_phase().zip(of_phase().skip(1));
+        // Nobody asks whether a job without I/O is steady.
+        let measured = || of_phase().filter(|job| job.is_measured());
+        let pairs = measured().zip(measured().skip(1));
         let is_group = |job: &JobPlan| job.output.grouping == Grouping::Group;
         let differs = |(one, other): &(&JobPlan, &JobPlan)| {
             let together = is_group(one) && is_group(other) && !other.output.new_group;

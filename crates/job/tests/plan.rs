@@ -1435,6 +1435,81 @@ fn exec_starts_no_program_that_nobody_allowed() {
     assert_eq!(rule_name(&[("ioengine", "exec")]), "incomplete");
 }
 
+/// Goal: what a job without I/O cannot do is told, and nothing of it is left in the plan to replace a log or to be waited for.
+#[test]
+fn jobs_without_io_say_what_has_no_effect_on_them_and_keep_none_of_it() {
+    let idle: [&[(&str, &str)]; 3] = [
+        &[("create_only", "1"), ("size", "1m"), ("rw", "write")],
+        &[("ioengine", "exec"), ("program", "dd")],
+        &[("ioengine", "cpuio"), ("cpuload", "10"), ("runtime", "1s")],
+    ];
+    let meaningless: [&[(&str, &str)]; 14] = [
+        &[("ramp_time", "1s")],
+        &[("rate", "1m")],
+        &[("rate_iops", "10")],
+        &[("rate_min", "1m")],
+        &[("max_latency", "1s")],
+        &[("thinktime", "1ms")],
+        &[("flow", "2")],
+        &[("latency_target", "1ms"), ("latency_window", "1s")],
+        &[("steadystate_duration", "5s")],
+        &[("write_bw_log", "l")],
+        &[("write_lat_log", "l"), ("log_avg_msec", "100")],
+        &[("number_ios", "10")],
+        &[("trace_syscalls", "1")],
+        &[("end_fsync", "1")],
+    ];
+    for base in idle {
+        let quiet = plan(&[spec("a", base)], &Described, &machine()).unwrap();
+        for more in meaningless {
+            let options = [base, more].concat();
+            // It runs through the ramp of those beside it if it has an end.
+            if more[0].0 == "ramp_time" && base[0].1 == "cpuio" {
+                continue;
+            }
+            let told = plan(&[spec("a", &options)], &Described, &machine()).unwrap();
+            let beginning = format!("`{} = ", more[0].0);
+            let notes: Vec<_> = told.notes.iter().filter(|note| note.contains(&beginning)).collect();
+            assert!(notes.len() == 1 && notes[0].contains("has no effect"), "{options:?}: {:?}", told.notes);
+            let job = &told.jobs[0];
+            assert_eq!((&job.control, &job.guard), (&quiet.jobs[0].control, &quiet.jobs[0].guard), "{options:?}");
+            assert!(job.output.logs.is_empty() && job.pace.is_none() && job.think.is_none(), "{options:?}");
+            assert!(!job.trace_syscalls, "{options:?}");
+        }
+    }
+    let with = |more: &[(&'static str, &'static str)]| [idle[0], more].concat();
+    assert_eq!(rule_name(&with(&[("verify", "crc32c"), ("verify_only", "1")])), "contradiction");
+    let quiet = plan_one(&with(&[("verify", "crc32c"), ("write_iolog", "l")])).unwrap();
+    assert!(quiet.verify.is_none() && quiet.output.logs.iolog.is_none());
+    assert!(plan_one(&[("read_iolog", "read.log"), ("create_only", "1")]).unwrap().replay.is_none());
+    // With an end, a program runs as long as those beside it measure.
+    let ramp = [idle[1], &[("ramp_time", "1s"), ("runtime", "2s"), ("rw", "write"), ("size", "4k")]].concat();
+    let notes = plan(&[spec("a", &ramp)], &Described, &machine()).unwrap().notes;
+    assert!(notes.iter().all(|note| !note.contains("ramp_time")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("`size = 4k` (") && note.ends_with("exec does no I/O")), "{notes:?}");
+}
+
+#[test]
+fn a_search_for_a_depth_is_not_kept_from_filling_its_queue() {
+    let search = [("size", "1m"), ("iodepth", "8"), ("latency_target", "1ms"), ("latency_window", "1s")];
+    assert!(plan_one(&search).is_ok());
+    for (name, value) in
+        [("rate", "1m"), ("rate_iops", "100"), ("thinktime", "1ms"), ("flow", "2"), ("iodepth_low", "2")]
+    {
+        assert_eq!(rule_name(&[&search[..], &[(name, value)]].concat()), "contradiction", "{name}");
+    }
+    assert!(plan_one(&[&search[..], &[("thinktime", "0"), ("flow", "0")]].concat()).is_ok());
+}
+
+#[test]
+fn jobs_without_io_break_no_group_that_becomes_steady_together() {
+    let steady = [("size", "1m"), ("steadystate_duration", "5s"), ("group_reporting", "1")];
+    let exec = [("ioengine", "exec"), ("program", "dd"), ("group_reporting", "1")];
+    let jobs = [spec("a", &steady), spec("b", &exec), spec("c", &steady)];
+    let plan = plan(&jobs, &Described, &machine()).expect("a plan");
+    assert_eq!(plan.jobs.iter().map(|job| job.control.criterion.is_some()).collect::<Vec<_>>(), [true, false, true]);
+}
+
 #[test]
 fn what_means_nothing_for_another_program_is_refused() {
     let base = [("rw", "write"), ("size", "1m"), ("command", "dd of={file}")];

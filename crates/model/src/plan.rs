@@ -251,6 +251,11 @@ impl JobPlan {
         format!("local-{}-{worker}-verify.state", self.name)
     }
 
+    /// True if the job does I/O that is measured: it does not only make files, nor run or burn beside others.
+    pub fn is_measured(&self) -> bool {
+        self.engine.does_io() && !self.handling.creates_only
+    }
+
     /// True if each I/O has a moment at which it is due, so that latency counts from then.
     pub fn is_paced(&self) -> bool {
         self.pace.is_some() || self.replay.as_ref().is_some_and(|replay| replay.settings.is_paced)

@@ -134,7 +134,7 @@ impl Judges {
         let mut judges = Self::default();
         let mut is_group_open = false;
         for job in jobs {
-            if job.handling.creates_only || !job.engine.does_io() {
+            if !job.is_measured() {
                 // It does nothing that could be steady, and nobody beside it waits for it to be.
                 judges.of.extend((0..job.workers).map(|_| None));
                 continue;

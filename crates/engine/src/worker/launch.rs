@@ -20,7 +20,7 @@ use trueio_model::{BlockSizes, EngineKind, IoPriority, JobPlan, OpKind, OpMix};
 /// phase's start is opened.
 pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
     let plan = context.plan;
-    if plan.command.is_some() || plan.handling.creates_only || !plan.engine.does_io() {
+    if plan.command.is_some() || !plan.is_measured() {
         // Nothing is counted while it runs.
         context.tell(WorkerReport::empty);
     }

@@ -75,6 +75,20 @@ fn plan_latency_target(planner: &mut Planner, values: &Values) -> Result<Option<
         note_unused(planner, values, &names, "no `latency_target` is given");
         return Ok(None);
     };
+    let is_said = |name: &str| match name {
+        "thinktime" => values.duration_ns(name).is_some_and(|ns| ns > 0),
+        "flow" => values.small(name).is_some_and(|weight| weight > 0),
+        _ => values.rates(name).is_some(),
+    };
+    if let Some(other) = ["rate", "rate_iops", "thinktime", "flow"].into_iter().find(|name| is_said(name)) {
+        let rule = Rule::Contradiction {
+            one: values.quote(other),
+            other: values.quote("latency_target"),
+            reason: "the search fills the queue to see what it does to latencies, and this keeps it from being filled",
+            hint: "leave one of them out",
+        };
+        return Err(values.refuse(other, rule));
+    }
     let Some(window_ns) = values.duration_ns("latency_window") else {
         let rule = Rule::Incomplete {
             option: values.quote("latency_target"),

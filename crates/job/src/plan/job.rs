@@ -8,6 +8,7 @@ use super::durability::{plan_flush, plan_sync};
 use super::engine::{check_polling, check_without_data, plan_cpu_load, plan_engine, plan_engine_options, plan_queue};
 use super::files::{Use, plan_files};
 use super::handling::{has_further_passes, plan_handling};
+use super::idle;
 use super::limits::{plan_limits, plan_steady_state, plan_times};
 use super::names::plan_names;
 use super::output::plan_output;
@@ -247,7 +248,9 @@ pub(super) fn plan_job(
     output.logs.iolog = iolog;
     let [read_sizes, write_sizes, trim_sizes] = sizes;
     let nice = values.integer("nice").map(|nice| i32::try_from(nice).expect("the row's bounds keep it small"));
-    Ok(JobPlan {
+    idle::note_idle(planner, values, engine)?;
+    let control = plan_control(planner, values)?;
+    let mut job = JobPlan {
         name: values.job.clone(),
         phase,
         engine,
@@ -271,7 +274,7 @@ pub(super) fn plan_job(
         exec: plan_exec(planner, values, engine)?,
         cpu_load: plan_cpu_load(planner, values, engine)?,
         guard: plan_guard(planner, values, ops.mix),
-        control: plan_control(planner, values)?,
+        control,
         verify,
         uring,
         simulated,
@@ -291,7 +294,9 @@ pub(super) fn plan_job(
         strace: values.bool("strace"),
         output,
         values: take(values).into_plan_values(),
-    })
+    };
+    idle::strip(&mut job);
+    Ok(job)
 }
 
 /// Processors and I/O priority.
