@@ -2,7 +2,7 @@
 //!
 //! As in fio, what is printed meanwhile are whole documents, each from the beginning of the run on, one behind
 //! the other. The format `jsonl`, which is ours, gives a line for each interval with what was done in
-//! it, and a line with the result at the end.
+//! it, one for the rest of each phase, and a line with the result at the end.
 
 use super::format_of;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use trueio_job::fio::{FIO_VERSION, Settings};
 use trueio_model::{JobSpec, Plan, RunRecord};
-use trueio_report::fio::{FioOutput, Format, banner, interval_line, render};
+use trueio_report::fio::{FioOutput, Format, Told, banner, interval_lines, render};
 
 /// Where results go, and what was written there already.
 #[derive(Debug)]
@@ -23,8 +23,8 @@ pub(super) struct Results {
     path: Option<PathBuf>,
     file: Option<File>,
     has_banner: bool,
-    /// The phase of the last interval, and its end in the phase's measured part.
-    until: (usize, u64),
+    /// What lines have told already.
+    told: Told,
     failed: Option<Failure>,
 }
 
@@ -46,7 +46,7 @@ impl Results {
             path: settings.output.as_ref().map(PathBuf::from),
             file: None,
             has_banner: false,
-            until: (0, 0),
+            told: Told::default(),
             failed: None,
         }
     }
@@ -65,11 +65,7 @@ impl Results {
         let others: Vec<Format> =
             self.options.formats.iter().copied().filter(|format| *format != Format::JsonLines).collect();
         if others.len() < self.options.formats.len() {
-            let phases = so_far.phases.len();
-            let since_ns = if self.until.0 == phases { self.until.1 } else { 0 };
-            let rows = so_far.phases.last().into_iter().flat_map(|phase| &phase.jobs).flat_map(|job| &job.series);
-            self.until = (phases, rows.map(|row| row.end_ns).max().unwrap_or(since_ns));
-            text.push_str(&interval_line(so_far, since_ns));
+            text.push_str(&interval_lines(so_far, &mut self.told, false));
         }
         text.push_str(&render(so_far, &FioOutput { formats: others, is_interim: true, ..self.options.clone() }));
         self.failed = self.write(&text).err();
@@ -80,7 +76,11 @@ impl Results {
         if let Some(failure) = self.failed.take() {
             return Err(failure);
         }
-        let text = self.banner(record) + &render(record, &self.options);
+        let mut text = self.banner(record);
+        if self.every.is_some() && self.options.formats.contains(&Format::JsonLines) {
+            text.push_str(&interval_lines(record, &mut self.told, true));
+        }
+        text.push_str(&render(record, &self.options));
         self.write(&text)
     }
 

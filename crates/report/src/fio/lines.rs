@@ -1,42 +1,116 @@
-//! A run as JSON lines, for who follows it: a line for each interval with what was done in it, and at the
-//! end a line with the whole document.
+//! A run as JSON lines, for who follows it: a line for each interval with what was done in it, one for the rest of each
+//! phase, and at the end a line with the whole document. The lines of a phase add up to its figures.
 //!
 //! fio's own `--status-interval` writes whole documents one behind the other, each from the beginning on;
 //! that is written here, too. These lines are ours: each is an object with `type` (`interval`, `result`).
+//!
+//! Cannot: give the longest latency of an interval exactly where an earlier one had a longer one; it is then the upper edge
+//! of its bucket, of which 128 make a power of two.
 
-use super::entry::{Document, Figures};
+use super::entry::Figures;
 use super::tree::{Object, Tree};
-use trueio_model::{RunRecord, SeriesRow};
+use std::collections::BTreeMap;
+use trueio_model::{Histogram, JobRecord, OpKind, PhaseRecord, RunRecord};
 
-/// What was done in the phase that runs, or ran last, since `since_ns` of its measured part.
-pub(super) fn interval(document: &Document<'_>, record: &RunRecord, since_ns: u64) -> String {
+/// What the lines so far have told of a run.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// Phases of which all is told.
+    phases: usize,
+    /// Of the jobs of the phase behind them.
+    jobs: Vec<ToldJob>,
+}
+
+/// What was told of a job: sums since its beginning.
+#[derive(Debug, Default)]
+struct ToldJob {
+    elapsed_ns: u64,
+    ops: Vec<(OpKind, u64, u64, Histogram)>,
+}
+
+/// Lines for what was done since the last ones: of each phase that is over meanwhile, and of the one that runs, unless
+/// all are over.
+pub(super) fn intervals(record: &RunRecord, told: &mut Told, is_over: bool) -> String {
+    let mut text = String::new();
+    while let Some(phase) = record.phases.get(told.phases) {
+        text.push_str(&interval(record, phase, &mut told.jobs));
+        if told.phases + 1 == record.phases.len() && !is_over {
+            break;
+        }
+        told.phases += 1;
+        told.jobs.clear();
+    }
+    text
+}
+
+/// What was done in a phase since it was last told of.
+fn interval(record: &RunRecord, phase: &PhaseRecord, told: &mut Vec<ToldJob>) -> String {
+    let started_ms = match record.started_unix_ms {
+        0 => record.started_unix_s.saturating_mul(1000),
+        ms => ms,
+    };
     let mut line = Object::new();
     line.text("type", "interval");
-    line.int("timestamp_ms", document.ended_unix_ms);
-    let Some(phase) = record.phases.last() else { return line.line() };
+    line.int("timestamp_ms", started_ms.saturating_add(phase.begin_ns.saturating_add(phase.elapsed_ns) / 1_000_000));
     line.text("phase", &phase.name);
     line.int("elapsed_ms", phase.elapsed_ns / 1_000_000);
-    let jobs = phase.jobs.iter().map(|job| {
-        let rows: Vec<&SeriesRow> = job.series.iter().filter(|row| row.end_ns > since_ns).collect();
-        let sum = |of: fn(&SeriesRow) -> u64| rows.iter().map(|row| of(row)).fold(0, u64::saturating_add);
-        let span_ns = sum(|row| row.span_ns);
-        let mut object = Object::new();
-        object.text("jobname", &job.name).int("interval_ms", span_ns / 1_000_000);
-        let directions = [
-            ("read", sum(|row| row.read_count), sum(|row| row.read_bytes)),
-            ("write", sum(|row| row.write_count), sum(|row| row.write_bytes)),
-            ("trim", sum(|row| row.trim_count), sum(|row| row.trim_bytes)),
-        ];
-        for (name, io_count, byte_count) in directions {
-            let figures = Figures { io_count, byte_count, elapsed_ns: span_ns, ..Figures::default() };
-            let mut of = Object::new();
-            of.int("ios", io_count).int("bytes", byte_count);
-            of.float("iops", figures.ios_per_s()).int("bw_bytes", figures.bytes_per_s() as u64);
-            object.object(name, of);
-        }
-        object.int("lat_ns_max", rows.iter().map(|row| row.latency_ns_max).max().unwrap_or(0));
-        Tree::Object(object)
-    });
-    line.list("jobs", jobs.collect());
+    told.resize_with(phase.jobs.len(), ToldJob::default);
+    line.list("jobs", phase.jobs.iter().zip(told).map(|(job, told)| Tree::Object(of_job(job, told))).collect());
     line.line()
+}
+
+fn of_job(job: &JobRecord, told: &mut ToldJob) -> Object {
+    let span_ns = job.elapsed_ns.saturating_sub(told.elapsed_ns);
+    let mut object = Object::new();
+    object.text("jobname", &job.name).int("interval_ms", span_ns / 1_000_000);
+    let none = Histogram::new();
+    let mut longest = 0;
+    for op in &job.ops {
+        let before = told.ops.iter().find(|before| before.0 == op.op).map_or(&none, |before| &before.3);
+        longest = longest.max(longest_since(before, &op.latency.total));
+    }
+    for (name, kind) in [("read", OpKind::Read), ("write", OpKind::Write), ("trim", OpKind::Trim)] {
+        let now = job.ops.iter().find(|op| op.op == kind).map_or((0, 0), |op| (op.io_count, op.byte_count));
+        let before = told.ops.iter().find(|op| op.0 == kind).map_or((0, 0), |op| (op.1, op.2));
+        let (io_count, byte_count) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
+        let figures = Figures { io_count, byte_count, elapsed_ns: span_ns, ..Figures::default() };
+        let mut of = Object::new();
+        of.int("ios", io_count).int("bytes", byte_count);
+        of.float("iops", figures.ios_per_s()).int("bw_bytes", figures.bytes_per_s() as u64);
+        object.object(name, of);
+    }
+    object.int("lat_ns_max", longest);
+    told.elapsed_ns = told.elapsed_ns.max(job.elapsed_ns);
+    told.ops = job.ops.iter().map(|op| (op.op, op.io_count, op.byte_count, op.latency.total.clone())).collect();
+    object
+}
+
+/// The longest of the latencies that `now` has and `before`, which is a part of it, has not; 0 if there is none.
+fn longest_since(before: &Histogram, now: &Histogram) -> u64 {
+    let most = now.max_ns().unwrap_or(0);
+    if Some(most) > before.max_ns() || now.overflow_count() > before.overflow_count() {
+        return most;
+    }
+    let known: BTreeMap<u64, u64> = before.buckets().map(|(low, _, count)| (low, count)).collect();
+    let grew = now.buckets().filter(|(low, _, count)| known.get(low).is_none_or(|known| known < count));
+    grew.map(|(_, high, _)| high.min(most)).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_latency_since_is_not_one_from_before() {
+        let mut before = Histogram::new();
+        assert_eq!(longest_since(&before, &before), 0);
+        [10, 5_000, 1 << 30].into_iter().for_each(|ns| before.record(ns));
+        assert_eq!(longest_since(&Histogram::new(), &before), 1 << 30);
+        let mut now = before.clone();
+        assert_eq!(longest_since(&before, &now), 0, "nothing was added");
+        now.record(5_001);
+        assert!((5_001..5_001 + 5_001 / 64).contains(&longest_since(&before, &now)));
+        now.record(3 << 30);
+        assert_eq!(longest_since(&before, &now), 3 << 30);
+    }
 }

@@ -30,6 +30,7 @@ mod tree;
 
 pub use buckets::bucket_middle;
 pub use clients::{ServerResult, render_clients};
+pub use lines::Told;
 
 use entry::Document;
 use trueio_model::{Plan, RunRecord};
@@ -45,7 +46,7 @@ pub enum Format {
     JsonPlus,
     /// Text for people.
     Normal,
-    /// The JSON document on one line; [`interval_line`] gives those before it. Not fio's.
+    /// The JSON document on one line; [`interval_lines`] gives those before it. Not fio's.
     JsonLines,
 }
 
@@ -106,8 +107,8 @@ pub fn render(record: &RunRecord, options: &FioOutput) -> String {
     text
 }
 
-/// A JSON line of what was done since `since_ns` of the measured part of the phase that runs, or ran last.
-pub fn interval_line(record: &RunRecord, since_ns: u64) -> String {
-    let options = FioOutput { is_interim: true, ..FioOutput::default() };
-    lines::interval(&Document::of(record, &options), record, since_ns)
+/// JSON lines of what was done since the last ones: of the phase that runs, and of those that are over since then. `is_over`:
+/// nothing runs any more.
+pub fn interval_lines(record: &RunRecord, told: &mut Told, is_over: bool) -> String {
+    lines::intervals(record, told, is_over)
 }
