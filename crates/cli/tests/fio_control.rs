@@ -271,3 +271,23 @@ fn reads_and_writes_come_at_their_own_rates_as_in_fio() {
         check(&theirs, 30, "fio");
     }
 }
+
+/// Goal: a job without I/O neither keeps a group from being steady nor goes on when that has ended, and is waited for.
+/// Method: without an end of the group the run takes a minute; the job that waits measures nothing if it begins before its
+/// file is there.
+#[test]
+fn jobs_without_io_stand_beside_those_that_measure() {
+    let sandbox = Sandbox::new();
+    let line = "--group_reporting --exitall --name=load --ioengine=cpuio --cpuload=5 --runtime=60 --name=a --ioengine=null \
+                --size=1g --norandommap --rw=randread --time_based --runtime=60 --ss=iops:100% --ss_dur=300ms \
+                --ss_interval=100ms";
+    let ours = json(&sandbox, line);
+    let steady = &ours["jobs"].as_array().expect("jobs").iter().find_map(|job| job.get("steadystate")).expect("a rule");
+    assert_eq!(steady["attained"], 1, "{ours}");
+    let line = "--allow-exec --name=e --ioengine=exec --program=/bin/sh --arguments=make.sh --name=b --ioengine=null --size=1m \
+                --name=c --ioengine=exec --program=/bin/cat --arguments=made --wait_for=e";
+    sandbox.write("make.sh", "sleep 0.3\necho it is there > made\n");
+    fio(&sandbox, line);
+    let printed = std::fs::read_to_string(sandbox.path("c.stdout")).expect("what it printed");
+    assert_eq!(printed, "it is there\n");
+}

@@ -539,7 +539,7 @@ struct Status<'a> {
 
 impl Status<'_> {
     /// The run so far, with what the workers tell now. Workers answer at the end of their rows, ten times a
-    /// second; one that waits longer for an I/O is there as it was before.
+    /// second; one that waits longer for an I/O is there as it was before, and one that has ended as it was then.
     fn so_far(&self, jobs: &[JobPlan], elapsed_ns: u64) -> RunRecord {
         self.snapshots.iter().for_each(Snapshot::ask);
         let until = Instant::now() + TICK;

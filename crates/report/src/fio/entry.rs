@@ -5,8 +5,8 @@ use super::FioOutput;
 use super::buckets::middles;
 use std::collections::BTreeMap;
 use trueio_model::{
-    CriterionRecord, DeviceCounters, EngineKind, Grouping, Histogram, IoPriority, JobPlan, JobRecord, JobSpec, OpKind,
-    OpRecord, Outcome, PhaseRecord, QueueCounts, RunRecord, SeriesRow, ThreadUsage, Unified,
+    CriterionPlan, CriterionRecord, DeviceCounters, EngineKind, Grouping, Histogram, IoPriority, JobPlan, JobRecord,
+    JobSpec, OpKind, OpRecord, Outcome, PhaseRecord, QueueCounts, RunRecord, SeriesRow, ThreadUsage, Unified,
 };
 
 /// fio's error number of a verification that failed.
@@ -65,6 +65,8 @@ pub(super) struct Entry<'a> {
     depth_found: Option<u32>,
     /// How steady it became, if that was to end it.
     pub(super) criterion: Option<&'a CriterionRecord>,
+    /// The rule; jobs without I/O, which a group may begin with, have none.
+    pub(super) criterion_plan: Option<CriterionPlan>,
     /// Jobs of several runs or groups together: no options, plan and evidence are those of all.
     pub(super) is_sum: bool,
 }
@@ -420,10 +422,12 @@ fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a>
         phase: first.phase,
         depth_found: None,
         criterion: None,
+        criterion_plan: None,
         is_sum: false,
     };
     let mut queue = QueueCounts::default();
     for unit in units {
+        entry.criterion_plan = entry.criterion_plan.or(unit.plan.control.criterion);
         let error = error_of(unit);
         // Of a run that goes on, a job that is not there has not begun.
         if entry.error == 0 && !(is_interim && unit.job.is_none()) {

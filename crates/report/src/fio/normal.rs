@@ -126,7 +126,7 @@ pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>)
         text,
         "     latency   : target={target_ns}, window={window_us}, percentile={percent:.2}%, depth={depth}"
     );
-    if let (Some(plan), Some(record)) = (entry.plan.control.criterion, entry.criterion) {
+    if let (Some(plan), Some(record)) = (entry.criterion_plan, entry.criterion) {
         let scale = Scale::of(document);
         let bytes_per_s = mean(&record.spans, |span| span.bytes_per_s);
         let variable = plan.criterion.name().replace("_slope", "");

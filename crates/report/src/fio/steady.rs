@@ -19,7 +19,7 @@ pub(super) fn value(plan: &CriterionPlan, value: f64, digits: usize) -> String {
 
 /// The object of a document; `None` if nothing was to be steady.
 pub(super) fn object(entry: &Entry<'_>) -> Option<Object> {
-    let plan = entry.plan.control.criterion?;
+    let plan = entry.criterion_plan?;
     let record = entry.criterion;
     let spans = record.map_or(&[][..], |record| &record.spans);
     let mut object = Object::new();
