@@ -103,7 +103,7 @@ pub(super) fn note_idle(planner: &mut Planner, values: &Values, engine: EngineKi
         let because = format!("{} does no I/O", engine.name());
         // With an end, the program runs through the ramps of those beside it.
         let has_ramp = values.duration_ns("runtime").is_some();
-        note(planner, values, &because, |name| !MEANINGFUL.contains(&name) && !(has_ramp && name == "ramp_time"));
+        note(planner, values, &because, |name| !(MEANINGFUL.contains(&name) || has_ramp && name == "ramp_time"));
     }
     Ok(())
 }
