@@ -94,8 +94,10 @@ pub(crate) fn refuse_unreachable(plan: &Plan) -> Result<(), Failure> {
     use rustix::fs::Access;
     for job in plan.jobs.iter().filter(|job| job.engine.opens_files()) {
         let only_reads = !job.modifies_files();
-        let wanted = if only_reads { Access::READ_OK } else { Access::READ_OK | Access::WRITE_OK };
-        for file in job.files.iter().filter(|file| file.prepare == Prepare::UseExisting) {
+        for file in job.files.iter().filter(|file| file.prepare == Prepare::UseExisting || file.extends_from.is_some())
+        {
+            let only_reads = only_reads && file.extends_from.is_none();
+            let wanted = if only_reads { Access::READ_OK } else { Access::READ_OK | Access::WRITE_OK };
             if let Err(error) = rustix::fs::access(file.path.as_str(), wanted) {
                 let verb = if only_reads { "read" } else { "read and write" };
                 return Err(Failure::refused(format!(

@@ -13,11 +13,16 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use trueio_model::{Arrivals, JobPlan, OpKind};
 
 /// A worker's calendar: one schedule for all I/Os, or one of reads and one of writes. Which of these comes next is then said
-/// by the schedules: the one whose I/O is due first.
+/// by the schedules: the one whose I/O is due first. If only reads or only writes have a rate, the job's mix says which
+/// comes next, and the others stand in for one that is not due yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Calendar {
     all: Schedule,
     of_writes: Option<Schedule>,
+    /// What has no rate.
+    free: Option<OpKind>,
+    /// A trim comes right before its write, whose moment is its own.
+    trims_first: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -54,31 +59,55 @@ impl Calendar {
             (Some(rate), _) => (rate, false),
             (None, rate) => (rate?, true),
         };
-        let schedule = |rate: f64, seed: u64| {
-            assert!(rate > 0.0, "the plan holds rates above 0");
-            Schedule {
-                rng: Xoshiro256PlusPlus::seed_from_u64(worker_seed(plan, worker) ^ seed),
-                is_poisson: pace.arrivals == Arrivals::Poisson,
-                ns_each: 1e9 / rate,
-                is_per_byte,
-                next_ns: 0.0,
-            }
+        let schedule = |rate: f64, seed: u64| Schedule {
+            rng: Xoshiro256PlusPlus::seed_from_u64(worker_seed(plan, worker) ^ seed),
+            is_poisson: pace.arrivals == Arrivals::Poisson,
+            ns_each: if rate > 0.0 { 1e9 / rate } else { 0.0 },
+            is_per_byte,
+            next_ns: 0.0,
         };
+        let free = match pace.of_writes {
+            Some(writes) if writes <= 0.0 => Some(OpKind::Write),
+            Some(_) if rate <= 0.0 => Some(OpKind::Read),
+            _ => None,
+        };
+        assert!(free.is_some() || rate > 0.0, "the plan holds rates above 0");
         let of_writes = pace.of_writes.map(|rate| schedule(rate, 0xca1e_2da6));
-        Some(Self { all: schedule(rate, 0xca1e_2da5), of_writes })
+        let trims_first = plan.pattern.steps.trims_first;
+        Some(Self { all: schedule(rate, 0xca1e_2da5), of_writes, free, trims_first })
     }
 
-    /// What is due next, if reads and writes have schedules of their own.
-    pub(crate) fn next_op(&self) -> Option<OpKind> {
-        let writes = self.of_writes.as_ref()?;
-        Some(if writes.next_ns < self.all.next_ns { OpKind::Write } else { OpKind::Read })
+    /// True if reads and writes are not on one schedule.
+    pub(crate) fn says_ops(&self) -> bool {
+        self.of_writes.is_some()
     }
 
-    /// When the next I/O, of `bytes`, is due, in nanoseconds since the start; sets the one after.
-    pub(crate) fn next(&mut self, op: OpKind, bytes: u32) -> u64 {
+    /// True if what comes next depends on when that is asked.
+    pub(crate) fn asks_time(&self) -> bool {
+        self.free.is_some()
+    }
+
+    /// What comes next at `now_ns` in a job that reads and writes on two schedules; `drawn` is what its mix says, and
+    /// `has_both` whether it says now this, now that.
+    pub(crate) fn next_op(&self, now_ns: u64, drawn: impl FnOnce() -> OpKind, has_both: bool) -> OpKind {
+        let of_writes = self.of_writes.as_ref().unwrap_or(&self.all);
+        let Some(free) = self.free else {
+            return if of_writes.next_ns < self.all.next_ns { OpKind::Write } else { OpKind::Read };
+        };
+        let paced = if free == OpKind::Write { &self.all } else { of_writes };
+        match drawn() {
+            drawn if drawn != free && has_both && paced.next_ns > now_ns as f64 => free,
+            drawn => drawn,
+        }
+    }
+
+    /// When the next I/O, of `bytes`, is due, in nanoseconds since the start; sets the one after. `None`: whenever it comes.
+    pub(crate) fn next(&mut self, op: OpKind, bytes: u32) -> Option<u64> {
         match &mut self.of_writes {
-            Some(writes) if op == OpKind::Write => writes.next(bytes),
-            _ => self.all.next(bytes),
+            _ if self.free == Some(op) => None,
+            _ if self.trims_first && op == OpKind::Trim => Some(self.all.next_ns as u64),
+            Some(writes) if op == OpKind::Write => Some(writes.next(bytes)),
+            _ => Some(self.all.next(bytes)),
         }
     }
 
@@ -88,8 +117,11 @@ impl Calendar {
         match &self.of_writes {
             None => self.all.backlog(now_ns, mean_bytes(None)),
             Some(writes) => {
-                self.all.backlog(now_ns, mean_bytes(Some(OpKind::Read)))
-                    + writes.backlog(now_ns, mean_bytes(Some(OpKind::Write)))
+                let of = |op, schedule: &Schedule| match self.free == Some(op) {
+                    true => 0,
+                    false => schedule.backlog(now_ns, mean_bytes(Some(op))),
+                };
+                of(OpKind::Read, &self.all) + of(OpKind::Write, writes)
             }
         }
     }

@@ -77,6 +77,7 @@ fn null_plan() -> JobPlan {
             remove_after: false,
             offset_bytes: 0,
             size_bytes: 256 << 20,
+            extends_from: None,
         }],
         limits: Limits { io_count: Some(NULL_IOS), is_time_based: true, ..plain.limits },
         ..plain

@@ -373,6 +373,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 while queued < self.batch && self.free_count > self.reserve {
                     if self.block_at == self.block_end {
                         self.issued_before += u64::from(self.block_end);
+                        if self.generator.asks_time() {
+                            self.generator.tell_time(self.clock.to_ns(self.clock.now().saturating_sub(self.started)));
+                        }
                         self.block_end = self.generator.refill(&mut self.block) as u32;
                         self.block_at = 0;
                         if self.verifier.is_some() {

@@ -271,6 +271,47 @@ fn reads_and_writes_keep_rates_of_their_own() {
     }
 }
 
+/// Goal: reads keep their rate, writes without one fill what is left, and the other way round; where the mix has no writes
+/// that could stand in, reads wait.
+#[test]
+fn what_has_no_rate_fills_what_the_other_leaves() {
+    let run = |read_percent, reads: f64, writes: f64| {
+        let mut job = Job::simulated(MS, 1).mixed(read_percent).time(2 * S).region(64 << 20);
+        let ios_per_s = Some(reads);
+        job.plan.pace =
+            Some(Pace { ios_per_s, bytes_per_s: None, of_writes: Some(writes), arrivals: Arrivals::Linear });
+        let report = job.run();
+        assert_clean(&report, "rates");
+        let count = |kind| op(&report, kind).io_count;
+        let waited = |kind| op(&report, kind).latency.from_intended.max_ns().unwrap_or(0);
+        (count(OpKind::Read), count(OpKind::Write), waited(OpKind::Read), waited(OpKind::Write))
+    };
+    // An I/O takes 1 ms: there is room for 2000.
+    let (reads, writes, _, free) = run(50, 100.0, 0.0);
+    assert!((195..=201).contains(&reads) && (1_790..=1_810).contains(&writes), "{reads} {writes}");
+    assert!(free <= MS + MS / 10, "what is never late has not waited: {free}");
+    let (reads, writes, ..) = run(50, 0.0, 100.0);
+    assert!((195..=201).contains(&writes) && (1_790..=1_810).contains(&reads), "{reads} {writes}");
+    // More than the mix draws is not done.
+    let (reads, writes, ..) = run(10, 1_000.0, 0.0);
+    assert!((140..=260).contains(&reads) && reads + writes >= 1_990, "{reads} {writes}");
+    let (reads, writes, ..) = run(100, 100.0, 0.0);
+    assert!((199..=201).contains(&reads) && writes == 0, "{reads} {writes}");
+}
+
+/// Goal: the rate of `trimwrite` is that of its writes, as in fio: a trim comes when its write is due.
+#[test]
+fn a_trim_before_a_write_has_no_place_in_the_calendar() {
+    let mut job = Job::simulated(MS / 10, 4).op(OpKind::Write).sequential().time(2 * S).region(64 << 20);
+    job.plan.pattern.steps.trims_first = true;
+    job.plan.pace =
+        Some(Pace { ios_per_s: Some(100.0), bytes_per_s: None, of_writes: None, arrivals: Arrivals::Linear });
+    let report = job.run();
+    assert_clean(&report, "rates");
+    let (trims, writes) = (op(&report, OpKind::Trim).io_count, op(&report, OpKind::Write).io_count);
+    assert!((200..=201).contains(&trims) && (200..=201).contains(&writes), "{trims} {writes}");
+}
+
 /// Goal: what was due during a stall is made up for in each direction, and told.
 #[test]
 fn a_stall_is_charged_to_reads_and_writes_alike_and_both_catch_up() {
@@ -434,7 +475,7 @@ fn with_backlog(change: impl FnOnce(&mut Verify)) -> Job {
 /// Method: a thousand writes of a millisecond, then as many reads, in the middle of which the job is to end.
 #[test]
 fn a_backlog_ends_with_its_job() {
-    let of_trims = TrimVerify { percent: 100, backlog: 1_000, is_zero: false };
+    let of_trims = TrimVerify { percent: 100, backlog: 1_000, batch: 0, is_zero: false };
     for (name, job) in [
         ("reads", with_backlog(|verify| verify.backlog = 1_000)),
         ("trims", with_backlog(|verify| verify.trim = Some(of_trims))),
@@ -479,7 +520,7 @@ fn reads_and_trims_of_a_backlog_are_in_the_logs() {
     let job = || {
         with_backlog(|verify| {
             verify.backlog = 10;
-            verify.trim = Some(TrimVerify { percent: 100, backlog: 10, is_zero: false });
+            verify.trim = Some(TrimVerify { percent: 100, backlog: 10, batch: 0, is_zero: false });
         })
         .ios(101)
     };

@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         remove_after: false,
         offset_bytes: 0,
         size_bytes,
+        extends_from: None,
     };
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(&path)?;
     let mut buffer = AlignedBuffer::new(4096, 4096)?;

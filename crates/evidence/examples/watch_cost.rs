@@ -17,6 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         remove_after: false,
         offset_bytes: 0,
         size_bytes: std::fs::metadata(&path)?.len(),
+        extends_from: None,
     };
     let mut watch = Watch::new(&system, &targets, [&file]);
     let mut costs: Vec<u64> = (0..1000)

@@ -26,6 +26,10 @@ pub fn explain(plan: &Plan) -> String {
                 Prepare::CreateEmpty => "is created empty, the job extends it",
                 Prepare::Nothing => "is not opened",
             };
+            let what = match file.extends_from {
+                Some(there) => format!("exists with {} and is made longer; what is added {what}", format_bytes(there)),
+                None => what.to_owned(),
+            };
             let end = match (file.prepare, file.remove_after) {
                 (Prepare::UseExisting | Prepare::Nothing, _) => "",
                 (_, true) => ", removed at the end",

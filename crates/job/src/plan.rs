@@ -47,7 +47,8 @@ use crate::toml::check_job_name;
 use files::Created;
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_model::{
-    EngineKind, Grouping, IologSummary, JobPlan, JobSpec, OpKind, Plan, ReplaySettings, SourceAddress, TargetFacts,
+    EngineKind, Grouping, IologSummary, JobPlan, JobSpec, OpKind, Plan, Prepare, ReplaySettings, SourceAddress,
+    TargetFacts,
 };
 
 /// No space left on the device, as in errno(3).
@@ -224,6 +225,12 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
         control::resolve_waits(&mut planner, &jobs, &mut job, spec)?;
         jobs.push(job);
     }
+    if let Some(last) = jobs.iter().find(|job| job.scheduling.ends_run) {
+        for job in jobs.iter().filter(|job| job.phase > last.phase) {
+            let sentence = format!("it does not begin: `exit_what = all` of job `{}` ends the run before", last.name);
+            planner.note(&job.name, &sentence);
+        }
+    }
     let mut files = files_of(&jobs, machine.beside.sends_logs);
     files.extend_from_slice(&machine.beside.files);
     check_outputs(&files, facts).map_err(all)?;
@@ -267,6 +274,7 @@ impl Planner<'_> {
         for file in jobs.iter_mut().flat_map(|job| job.files.iter_mut()) {
             if let Some(created) = self.created.get(&file.path) {
                 file.prepare = created.prepare;
+                file.extends_from = created.extends_from;
                 file.remove_after = created.remove_after;
             }
         }

@@ -7,7 +7,8 @@
 //!
 //! Where we differ from fio the row's `detail` says so. The differences of meaning are few:
 //! `direct` is `prefer` by default (fio: off), `unlink` is true (fio keeps files), an existing file
-//! is written only if `overwrite_existing` names it, and `size` never truncates or extends one.
+//! is written only if `overwrite_existing` names it, and `size` never truncates one, nor extends one that
+//! `extend_existing` does not name.
 
 use crate::value::{Choice, ValueKind};
 use std::collections::BTreeMap;
@@ -280,6 +281,10 @@ const RW: &[Choice] = &[
 const RW_SEQUENCER: &[Choice] =
     &[choice("sequential", &[], "they go on from it"), choice("identical", &[], "they are all at it")];
 
+const EXIT_WHAT: &[Choice] = &[
+    choice("stonewall", &["group"], "the jobs that run at the same time"),
+    choice("all", &[], "those, and the run: jobs behind them do not begin"),
+];
 const ZONE_MODE: &[Choice] = &[
     choice("none", &["0"], "the region is used as a whole"),
     choice("strided", &[], "zones are used one after another"),
@@ -685,8 +690,8 @@ pub const TABLE: &[OptionRow] = &[
         unit: "paths",
         default: DefaultValue::Unset("files of its own, `trueio-JOB-N.dat`, under names that must not exist yet"),
         summary: "The files or devices under test",
-        detail: "Existing ones are used as they are: never truncated, extended or removed, and written only if \
-                 `overwrite_existing` names them. One that does not exist is created, and removed at the end unless \
+        detail: "Existing ones are used as they are: never truncated or removed, written only if `overwrite_existing` \
+                 names them, and extended only if `extend_existing` does. One that does not exist is created, and removed at the end unless \
                  `unlink` is false. Several are separated by colons, or are a TOML list. All workers share them.",
         section: Section::Target,
         ..BASE
@@ -698,6 +703,17 @@ pub const TABLE: &[OptionRow] = &[
         default: DefaultValue::Unset("the current directory"),
         summary: "The directory of the files",
         detail: "Stands before relative names in `filename` and before the names of generated files.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
+        name: "extend_existing",
+        is_in_fio: false,
+        kind: ValueKind::Paths,
+        unit: "paths",
+        default: DefaultValue::Unset("no existing file is made longer"),
+        summary: "Existing files that may be made longer, if the job needs more than they hold",
+        detail: "What they hold stays. What is added is prepared as a new file would be, and stays, too.",
         section: Section::Target,
         ..BASE
     },
@@ -889,7 +905,8 @@ pub const TABLE: &[OptionRow] = &[
         unit: "bytes or percent",
         default: DefaultValue::Unset("as much as `size`"),
         summary: "How much each worker transfers in a loop",
-        detail: "May be less or more than the files hold. A percentage is of the files' regions together.",
+        detail: "May be less or more than the files hold. A percentage is of the files' regions together. The last I/O is \
+                 a whole one.",
         section: Section::Limits,
         ..BASE
     },
@@ -988,6 +1005,15 @@ pub const TABLE: &[OptionRow] = &[
         unit: "time",
         default: DefaultValue::Unset("1s"),
         summary: "How long each value of `steadystate` is measured",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
+        name: "exit_what",
+        kind: ValueKind::Choice(EXIT_WHAT),
+        unit: "word",
+        default: DefaultValue::Text("stonewall"),
+        summary: "What `exitall` ends",
         section: Section::Limits,
         ..BASE
     },
@@ -1340,7 +1366,8 @@ pub const TABLE: &[OptionRow] = &[
         summary: "Bytes a second that each worker offers; 0: as fast as the depth allows",
         detail: "An open loop: latency also counts from the moment an I/O was due, so a stall is charged to every \
                  I/O that was due in it. `20m,5m` gives reads and writes rates of their own, each with its \
-                 own schedule; one rate is of all I/Os together.",
+                 own schedule; one rate is of all I/Os together. `20m,0` is a rate of reads only: writes have none, and are \
+                 made whenever no read is due.",
         section: Section::Pace,
         replaces: &["rate_iops"],
         ..BASE

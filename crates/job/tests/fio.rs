@@ -113,9 +113,22 @@ fn what_is_done_has_a_row_and_what_is_not_has_a_reason_and_a_way_out() {
     }
 }
 
+/// Values, other than fio's defaults, that ask for what the job of the next test does anyway: what it says already, switches
+/// that are off, and marks that fio, too, takes for none (0, and more than the depth).
+const ASKS_FOR_WHAT_IS: &[(&str, &[&str])] = &[
+    ("ioengine", &["io_uring"]),
+    ("numjobs", &["2"]),
+    ("rw", &["randrw"]),
+    ("new_group", &["0"]),
+    ("stonewall", &["0"]),
+    ("time_based", &["0"]),
+    ("iodepth_low", &["0", "7", "50"]),
+];
+
 /// Goal: nothing is ignored in silence.
 /// Method: each option with values that its kind takes, in a job behind another: some value changes the
-/// specification, is kept for the outputs, leaves a note, or is refused, as the table says of the option.
+/// specification, is kept for the outputs, leaves a note, or is refused, as the table says of the option; and of an option
+/// that is done no value is without any of it, unless it asks for what is done anyway.
 #[test]
 fn no_option_is_ignored_in_silence() {
     let plain = |request: &FioRequest| {
@@ -158,13 +171,24 @@ fn no_option_is_ignored_in_silence() {
             "iops:1%",
         ];
         let mut outcomes = BTreeSet::new();
+        let mut idle = Vec::new();
         for value in candidates.iter().copied().chain(option.words.split(' ').filter(|w| !w.is_empty())) {
-            outcomes.insert(match read(&words(&format!("{base} --{}={value}", option.name)), &World::default()) {
+            let outcome = match read(&words(&format!("{base} --{}={value}", option.name)), &World::default()) {
                 Err(_) => "refused",
                 Ok(after) if after.notes != before.notes => "noted",
                 Ok(after) if plain(&after) != plain(&before) => "done",
                 Ok(_) => "nothing",
-            });
+            };
+            outcomes.insert(outcome);
+            if outcome == "nothing" && value != option.default {
+                idle.push(value);
+            }
+        }
+        // Every value of an option that is done counts: not one of them alone.
+        if matches!(option.fate(), Fate::Row | Fate::Reader(_)) {
+            let known = ASKS_FOR_WHAT_IS.iter().find(|known| known.0 == option.name).map_or(&[][..], |known| known.1);
+            idle.retain(|value| !known.contains(value));
+            assert!(idle.is_empty(), "`{}` with {idle:?} changes nothing and says nothing", option.name);
         }
         let expected = match option.fate() {
             Fate::Row | Fate::Reader(_) if option.name == "create_on_open" => "refused",
@@ -405,6 +429,22 @@ fn each_clone_is_a_job_with_files_and_a_seed_of_its_own() {
     assert_eq!(text(&named.jobs[0], "filename"), "f.0.a:f.1.a");
 }
 
+/// Goal: jobs that are to begin at times of their own do, though they are called the same; and a seed of one's own changes
+/// them.
+#[test]
+fn a_delay_from_a_range_is_drawn_by_the_jobs_place_or_its_seed() {
+    let delays = |words: &str| {
+        let request = line(&format!("--size=1m --startdelay=1-9 {words}"));
+        request.jobs.iter().map(|job| text(job, "startdelay").to_owned()).collect::<Vec<_>>()
+    };
+    let of_place = delays("--name=a --name=a --name=b --numjobs=2");
+    let different: BTreeSet<&String> = of_place.iter().collect();
+    assert_eq!((of_place.len(), different.len()), (4, 4), "{of_place:?}");
+    assert_eq!(delays("--name=c --name=a --name=b --numjobs=2"), of_place, "a name has no part in it");
+    assert_ne!(delays("--randseed=5 --name=a"), delays("--randseed=6 --name=a"));
+    assert_eq!(delays("--randseed=5 --name=a"), delays("--name=b --randseed=5"));
+}
+
 #[test]
 fn groups_begin_at_a_stonewall_and_at_a_new_group_if_a_job_came_before() {
     let request =
@@ -456,7 +496,11 @@ fn reads_and_writes_keep_their_own_rates() {
     assert_eq!((text(&least, "rate_min"), text(&least, "rate_iops_min")), ("1m,1m", "10,5,5"));
     let read = line("--name=a --size=1m --rate_min=1m").jobs.remove(0);
     assert_eq!(text(&read, "rate_min"), "1m");
-    assert!(wrong("--name=a --size=1m --rw=rw --rate=1m,").render().contains("without a rate"));
+    // One direction may have none, and what comes with the writes has theirs.
+    assert_eq!(of("--rw=rw --rate=1m,"), expect("1m,0", "", ""));
+    assert_eq!(of("--rw=randrw --rate_iops=,100"), expect("", "0,100", ""));
+    assert_eq!(of("--rw=trimwrite --rate=,1m"), expect("1m", "", ""));
+    assert_eq!(of("--rw=randtrimwrite --rate=1m,"), expect("0", "", ""));
 }
 
 #[test]

@@ -6,7 +6,6 @@
 //! is made of. libFuzzer goes further; this much runs in every test run.
 
 use proptest::prelude::*;
-use std::time::{Duration, Instant};
 use trueio_job::fio::options::OPTIONS;
 use trueio_job::fio::{FioError, FioRequest, Surroundings, meet_targets, read, read_job_file, show_command};
 use trueio_job::{EngineAvailability, Machine, Target, explain, explain_refusal, plan};
@@ -144,8 +143,7 @@ fn a_good_job_is_planned_so_that_the_tests_above_reach_the_planner() {
 
 /// Inputs that multiply: includes of includes, clones of jobs with many options, many files, long lists.
 #[test]
-fn inputs_that_multiply_are_refused_in_bounded_time() {
-    let began = Instant::now();
+fn inputs_that_multiply_are_refused_before_they_do() {
     let doubling = "include a\n".repeat(1000);
     let many_words = format!("[global]\n{}[a]\nsize=1m\nnumjobs=4096\n", "percentile_list=1\n".repeat(900));
     let many_jobs = "[a]\n".repeat(100_000);
@@ -156,5 +154,4 @@ fn inputs_that_multiply_are_refused_in_bounded_time() {
     for text in [doubling, many_words, many_jobs, alternating, files, long, deep] {
         assert!(!judge(read_job_file("a", &text, &World(text.clone()))), "{}", &text[..40]);
     }
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }

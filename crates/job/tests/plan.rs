@@ -335,6 +335,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("cmdprio_bssplit", &[("ioengine", "libaio")], "*/20/2/1"),
         ("exitall", &[], "true"),
         ("exitall_on_error", &[], "true"),
+        ("exit_what", &[("exitall", "true")], "all"),
         ("nice", &[], "5"),
         ("continue_on_error", &[], "all"),
         ("ignore_error", &[], "EIO,ENOSPC"),
@@ -377,7 +378,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("log_store_compressed", &[("write_lat_log", "l")], "true"),
     ];
     let covered: BTreeSet<&str> = cases.iter().map(|case| case.0).collect();
-    let permissions = ["overwrite_existing", "overwrite_signature"];
+    let permissions = ["overwrite_existing", "overwrite_signature", "extend_existing"];
     for row in TABLE.iter().filter(|row| !permissions.contains(&row.name)) {
         assert!(covered.contains(row.name), "`{}` has no case here", row.name);
     }
@@ -595,6 +596,7 @@ fn a_job_without_filename_makes_a_file_of_its_own_and_removes_it() {
             remove_after: true,
             offset_bytes: 0,
             size_bytes: 4 << 20,
+            extends_from: None,
         }]
     );
 }
@@ -1164,6 +1166,107 @@ fn trims_of_a_device_are_whole_sectors_and_need_an_engine_that_trims() {
     assert_eq!(refusal.rule.name(), "trim_unsupported");
 }
 
+/// Goal: trims that come with writes, before each or after it, are under the rules about trims.
+#[test]
+fn trims_beside_writes_are_trims() {
+    let device = ("filename", "/dev/vdb");
+    let named = ("overwrite_existing", "/dev/vdb");
+    let before: &[(&str, &str)] = &[("rw", "trimwrite")];
+    let after: &[(&str, &str)] =
+        &[("rw", "write"), ("verify", "crc32c"), ("trim_percentage", "10"), ("trim_backlog", "8")];
+    for trims in [before, after] {
+        let with = |more: &[(&'static str, &'static str)]| [trims, &[device, named], more].concat();
+        assert!(plan_one(&with(&[])).is_ok(), "{trims:?}");
+        assert_eq!(rule_name(&with(&[("hipri", "1")])), "engine_lacks", "{trims:?}");
+        assert_eq!(rule_name(&with(&[("bs", "1000"), ("direct", "off")])), "misaligned", "{trims:?}");
+        let no_trim = vec![EngineState { can_trim: false, ..EngineState::works(EngineKind::IoUring) }];
+        assert_eq!(plan_with(no_trim.clone(), &with(&[])).unwrap().engine, EngineKind::Psync, "{trims:?}");
+        let refusal = plan_with(no_trim, &with(&[("ioengine", "io_uring")])).unwrap_err();
+        assert_eq!(refusal.rule.name(), "engine_lacks", "{trims:?}");
+        let told = refused(&[trims, &[device]].concat()).to_string();
+        assert!(told.contains("trim"), "{trims:?}: {told}");
+        let fat = |path: &str| {
+            let mut facts = facts(path, TargetKind::File, Some(1 << 20));
+            facts.filesystem.as_mut().unwrap().kind = "vfat".into();
+            Target::Present(Box::new(facts))
+        };
+        let options = [trims, &[("filename", "x"), ("overwrite_existing", "x")]].concat();
+        let refusal = plan(&[spec("a", &options)], &fat, &machine()).unwrap_err();
+        assert_eq!(refusal.rule.name(), "trim_unsupported", "{trims:?}");
+        // The writes beside them are direct where a file can have them so, and are held to it.
+        let on_file = |more: &[(&'static str, &'static str)]| {
+            [trims, &[("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old"), ("bs", "1000")], more].concat()
+        };
+        assert_eq!(rule_name(&on_file(&[("direct", "require")])), "misaligned", "{trims:?}");
+        assert_eq!(plan_one(&on_file(&[])).unwrap().direct, DirectPolicy::Off, "{trims:?}");
+    }
+    // What trims its own writes finds its file unwritten, as what only writes does; what trims first does not.
+    let new = |trims: &[(&'static str, &'static str)]| plan_one(&[trims, &[("size", "1m")]].concat()).unwrap();
+    assert_eq!(new(before).files[0].prepare, Prepare::CreateFilled);
+    assert_eq!(new(after).files[0].prepare, Prepare::CreateAllocated);
+    // Without anything to verify, or without a write, nothing is trimmed afterwards.
+    for more in [&[("rw", "write"), ("trim_percentage", "10")][..], &[&[("verify_only", "1")], &after[..2]].concat()] {
+        assert!(plan_one(&[more, &[("hipri", "1"), device, named]].concat()).is_ok(), "{more:?}");
+    }
+}
+
+/// Goal: a file that exists is made longer only where it is named for that, and what is added is as a new file.
+#[test]
+fn a_file_that_is_too_short_is_made_longer_only_if_it_is_named_for_that() {
+    let on = |path: &'static str, more: &[(&'static str, &'static str)]| {
+        plan_one(&[&[("filename", path), ("overwrite_existing", path), ("size", "2m")], more].concat())
+    };
+    let beyond = |planned: Result<JobPlan, Refusal>| assert_eq!(planned.unwrap_err().rule.name(), "size_beyond_target");
+    let write = ("rw", "write");
+    for (path, there) in [("/mnt/old", 1 << 20), ("/mnt/empty", 0)] {
+        beyond(on(path, &[write]));
+        let grown = |more: &[(&'static str, &'static str)]| {
+            let job = on(path, &[&[("extend_existing", path)], more].concat()).unwrap();
+            assert!(!job.files[0].remove_after);
+            (job.files[0].extends_from, job.files[0].prepare)
+        };
+        assert_eq!(grown(&[write]), (Some(there), Prepare::CreateAllocated));
+        assert_eq!(grown(&[write, ("fallocate", "none")]), (Some(there), Prepare::CreateEmpty));
+        assert_eq!(grown(&[write, ("overwrite", "1")]), (Some(there), Prepare::CreateFilled));
+        assert_eq!(grown(&[("rw", "read")]), (Some(there), Prepare::CreateFilled));
+    }
+    // One that is long enough is used as it is, and the word has no effect, which is told.
+    let long = [("filename", "/mnt/old"), ("size", "1m"), ("rw", "read"), ("extend_existing", "/mnt/old")];
+    let planned = plan(&[spec("a", &long)], &Described, &machine()).unwrap();
+    assert_eq!((planned.jobs[0].files[0].prepare, planned.jobs[0].files[0].extends_from), (Prepare::UseExisting, None));
+    assert!(planned.notes.iter().any(|note| note.contains("`extend_existing = ")), "{:?}", planned.notes);
+    // No device grows, no engine that moves no data makes one longer, and the filesystem must have room.
+    let device = [("filename", "/dev/vdb"), ("overwrite_existing", "/dev/vdb"), ("extend_existing", "/dev/vdb")];
+    assert_eq!(rule_name(&[&device[..], &[("size", "2g"), write]].concat()), "size_beyond_target");
+    beyond(on("/mnt/old", &[("extend_existing", "/mnt/old"), ("ioengine", "falloc"), write]));
+    let huge = [("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old"), ("extend_existing", "/mnt/old")];
+    assert_eq!(rule_name(&[&huge[..], &[("size", "900t"), write]].concat()), "size_beyond_free_space");
+    // Jobs that share it agree on it.
+    let name = ("filename", "/mnt/empty");
+    let mine = [name, ("overwrite_existing", "/mnt/empty"), ("extend_existing", "/mnt/empty"), ("size", "1m")];
+    let specs = [spec("a", &[&mine[..], &[write]].concat()), spec("b", &[&mine[..], &[("rw", "read")]].concat())];
+    let planned = plan(&specs, &Described, &machine()).unwrap();
+    for job in &planned.jobs {
+        assert_eq!((job.files[0].extends_from, job.files[0].prepare), (Some(0), Prepare::CreateFilled));
+    }
+}
+
+/// Goal: a rate of one direction leaves the other free, and is not mixed with what must be gone over again.
+#[test]
+fn a_rate_of_reads_or_of_writes_only_is_a_pace() {
+    let of = |rate: &'static str, rw: &'static str| {
+        plan_one(&[("size", "1m"), ("rw", rw), ("rate_iops", rate)]).unwrap().pace.map(|p| (p.ios_per_s, p.of_writes))
+    };
+    assert_eq!(of("100,0", "rw"), Some((Some(100.0), Some(0.0))));
+    assert_eq!(of("0,100", "rw"), Some((Some(0.0), Some(100.0))));
+    assert_eq!(of("0,100", "read"), None);
+    assert_eq!(of("0,100", "trimwrite"), Some((Some(100.0), None)));
+    let verified =
+        [("size", "1m"), ("rw", "randrw"), ("rate_iops", "100,0"), ("verify", "md5"), ("filename", "/mnt/old")];
+    let permitted = ("overwrite_existing", "/mnt/old");
+    assert_eq!(rule_name(&[&verified[..], &[permitted]].concat()), "verify_impossible");
+}
+
 // ---- limits, rates, seeds ---------------------------------------------------------------------
 
 #[test]
@@ -1198,7 +1301,14 @@ fn nothing_to_transfer_is_refused() {
     for option in ["size", "filesize", "io_size"] {
         assert_eq!(rule_name(&[("size", "1m"), (option, "0")]), "bad_value", "{option}");
     }
-    assert_eq!(rule_name(&[("size", "1m"), ("io_size", "1k")]), "bad_value");
+    // What is said of the I/O is reached by whole blocks; a file is gone over as far as whole ones fit.
+    let io_bytes = |options: &[(&str, &str)]| plan_one(options).unwrap().limits.io_bytes;
+    assert_eq!(io_bytes(&[("size", "1m"), ("io_size", "1k")]), 4096);
+    assert_eq!(io_bytes(&[("size", "1m"), ("bs", "64k"), ("io_size", "100k")]), 128 << 10);
+    assert_eq!(io_bytes(&[("size", "1m"), ("bs", "64k"), ("io_size", "10%")]), 128 << 10);
+    assert_eq!(io_bytes(&[("size", "1m"), ("bsrange", "4k-64k"), ("io_size", "1k")]), 4096);
+    assert_eq!(io_bytes(&[("size", "100k"), ("bs", "64k")]), 100 << 10);
+    assert_eq!(rule_name(&[("size", "1k"), ("bs", "4k")]), "block_beyond_size");
 }
 
 #[test]
@@ -1719,6 +1829,24 @@ fn a_log_says_what_is_done_and_to_which_files() {
         assert!(told, "{name}: {:?}", planned.notes);
     }
     assert_eq!(planned.jobs[0].files[0].path, "/mnt/old");
+    // What is said beside the log does nothing else either: a log that reads trims nothing.
+    for (said, names) in [
+        (&[("rw", "trimwrite")][..], &["rw"][..]),
+        (&[("rw", "read"), ("sequential_skip", "8192")], &["rw", "sequential_skip"]),
+        (&[("rw", "randread"), ("random_every", "8")], &["rw", "random_every"]),
+        (&[("rw", "randread"), ("rw_sequencer", "identical")], &["rw", "rw_sequencer"]),
+    ] {
+        let specs = [spec("a", &[&[("read_iolog", "read.log")], said].concat())];
+        let planned = plan(&specs, &Described, &machine()).expect("a log that reads needs no permission");
+        for name in names {
+            assert!(
+                planned.notes.iter().any(|note| note.contains(&format!("`{name} = "))),
+                "{name}: {:?}",
+                planned.notes
+            );
+        }
+        assert!(planned.jobs[0].pattern.steps.is_none() && !planned.jobs[0].modifies_files(), "{said:?}");
+    }
     // A log without a job's files is no replay of them.
     let redirected = plan_one(&[("read_iolog", "write.log"), ("replay_redirect", "/mnt/new")]).unwrap();
     assert_eq!((redirected.files[0].path.as_str(), redirected.files[0].prepare), ("/mnt/new", Prepare::CreateFilled));
@@ -1772,6 +1900,26 @@ fn a_log_that_cannot_be_replayed_or_written_is_refused_with_its_line() {
         ("flow", "2"),
     ] {
         assert_eq!(rule_name(&[("read_iolog", "read.log"), (name, value)]), "contradiction", "{name}");
+    }
+    // What is off contradicts nothing.
+    let off = [
+        ("time_based", "0"),
+        ("rate", "0"),
+        ("rate_iops", "0,0"),
+        ("thinktime", "0"),
+        ("fsync", "0"),
+        ("fdatasync", "0"),
+        ("verify", "none"),
+        ("zonemode", "none"),
+        ("steady_state", "0"),
+        ("latency_target", "0"),
+        ("steadystate_duration", "0"),
+        ("flow", "0"),
+        ("atomic", "0"),
+    ];
+    for (name, value) in off {
+        let planned = plan_one(&[("read_iolog", "read.log"), (name, value)]);
+        assert!(planned.is_ok(), "{name}: {planned:?}");
     }
     for (name, value) in [("replay_align", "3k"), ("replay_skip", "reads")] {
         assert_eq!(rule_name(&[("read_iolog", "read.log"), (name, value)]), "bad_value", "{name}");

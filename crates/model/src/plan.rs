@@ -378,6 +378,9 @@ pub struct Scheduling {
     /// When a worker of this job fails, all others of the phase are ended.
     #[serde(default)]
     pub ends_others_on_error: bool,
+    /// The run ends with this job's phase: those behind it do not begin.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_run: bool,
 }
 
 impl Scheduling {
@@ -628,6 +631,10 @@ pub struct FilePlan {
     pub offset_bytes: u64,
     /// Length of the region, in bytes; the file is at least `offset_bytes + size_bytes` long.
     pub size_bytes: u64,
+    /// The file exists with this length, in bytes, which is too short: `prepare` is done to what is added, and what it
+    /// holds stays. Such a file is never removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extends_from: Option<u64>,
 }
 
 /// What is done with a file before it is measured.
@@ -926,8 +933,8 @@ pub struct Pace {
     pub ios_per_s: Option<f64>,
     /// Bytes a second; exclusive with `ios_per_s`.
     pub bytes_per_s: Option<f64>,
-    /// What writes have of the same, each by its own schedule; the other rate is then that of reads. `None`: one schedule
-    /// for all I/Os.
+    /// What writes have of the same, each by its own schedule; the other rate is then that of reads, and one of the two
+    /// may be 0: such I/Os are made whenever the others are not due. `None`: one schedule for all I/Os.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_writes: Option<f64>,
     /// How the I/Os are spread.

@@ -250,12 +250,15 @@ pub(crate) fn manner_of(job: &JobPlan) -> String {
             parts.push(match pace.of_writes {
                 None => format!("due {} times a second for each worker", crate::text::figure(rate)),
                 Some(writes) => {
-                    let (reads, writes) = (crate::text::figure(rate), crate::text::figure(writes));
-                    format!("{reads} reads and {writes} writes due a second for each worker")
+                    let of = |rate: f64, what: &str| match rate > 0.0 {
+                        true => format!("{} {what}", crate::text::figure(rate)),
+                        false => format!("any number of {what}"),
+                    };
+                    format!("{} and {} due a second for each worker", of(rate, "reads"), of(writes, "writes"))
                 }
             });
         } else if let Some(rate) = pace.bytes_per_s {
-            let of = units::format_bandwidth;
+            let of = |rate: f64| if rate > 0.0 { units::format_bandwidth(rate) } else { "any rate".to_owned() };
             parts.push(match pace.of_writes {
                 None => format!("due at {} for each worker", of(rate)),
                 Some(writes) => format!("reads due at {}, writes at {} for each worker", of(rate), of(writes)),

@@ -54,8 +54,14 @@ mod tests {
 
     #[test]
     fn files_of_this_phase_and_those_kept_from_before_are_counted() {
-        let file =
-            |prepare| FilePlan { path: String::new(), prepare, remove_after: true, offset_bytes: 0, size_bytes: 4096 };
+        let file = |prepare| FilePlan {
+            path: String::new(),
+            prepare,
+            remove_after: true,
+            offset_bytes: 0,
+            size_bytes: 4096,
+            extends_from: None,
+        };
         let job = |engine, phase, files, prepare, workers| JobPlan {
             phase,
             workers,

@@ -163,6 +163,10 @@ impl Prepared {
         }
         let anonymous = match file.prepare {
             Prepare::UseExisting | Prepare::Nothing => None,
+            _ if let Some(there) = file.extends_from => {
+                extend(file, there, end_bytes, seed, stop, observer)?;
+                None
+            }
             Prepare::CreateFilled | Prepare::CreateAllocated | Prepare::CreateSparse | Prepare::CreateEmpty => {
                 let created = create(file, end_bytes, seed, stop, observer)?;
                 file.remove_after.then_some(created)
@@ -272,6 +276,44 @@ fn create(
     }
 }
 
+/// Makes a file longer that exists with at least `there` bytes: they stay, and whatever goes wrong, the file is as long
+/// as it was.
+fn extend(
+    file: &FilePlan,
+    there: u64,
+    end_bytes: u64,
+    seed: u64,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<(), FileError> {
+    let failed = |attempted, source: std::io::Error| fill_error(file, attempted, there, end_bytes, source);
+    // Through the page cache: what is there may end anywhere.
+    let opened = OpenOptions::new().read(true).write(true).policy(Policy::Off).open(Path::new(&file.path));
+    let opened = opened.map_err(|source| fill_error(file, "opening it to make it longer", there, end_bytes, source))?;
+    let length = opened.file().metadata().map_err(|source| failed("asking for its length", source))?.len();
+    if length < there {
+        let source = std::io::Error::other(format!("it has become shorter since it was looked at: {length} bytes"));
+        return Err(failed("making it longer", source));
+    }
+    if length >= end_bytes {
+        return Ok(());
+    }
+    let result = match file.prepare {
+        Prepare::CreateFilled => fill_from(&opened, file, length, end_bytes, (seed, 1), stop, observer),
+        Prepare::CreateAllocated => trueio_direct::preallocate(opened.file(), length, end_bytes - length)
+            .map_err(|source| failed("allocating space", source)),
+        Prepare::CreateSparse => {
+            opened.file().set_len(end_bytes).map_err(|source| failed("giving it its length", source))
+        }
+        _ => Ok(()),
+    };
+    if result.is_err() {
+        // What was added a moment ago is ours.
+        let _ = opened.file().set_len(length);
+    }
+    result
+}
+
 fn fill_error(
     file: &FilePlan,
     attempted: &'static str,
@@ -292,11 +334,24 @@ fn fill(
     observer: &mut dyn Observer,
 ) -> Result<(), FileError> {
     let alignment = created.alignment().write_offset_bytes.unwrap_or(4096).max(512);
+    fill_from(created, file, 0, end_bytes, (seed, alignment), stop, observer)
+}
+
+/// The same from an offset on, in pieces that are multiples of `alignment`.
+fn fill_from(
+    created: &DirectFile,
+    file: &FilePlan,
+    from: u64,
+    end_bytes: u64,
+    (seed, alignment): (u64, u32),
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Result<(), FileError> {
     let memory = created.alignment().memory_bytes.unwrap_or(4096).max(512);
     let mut buffer = AlignedBuffer::new(FILL_BYTES, memory as usize)
         .map_err(|source| fill_error(file, "allocating a buffer", 0, end_bytes, source))?;
     let mut content = RandomFill::new(seed ^ 0xf111);
-    let mut offset = 0;
+    let mut offset = from;
     while offset < end_bytes {
         if stop.load(Relaxed) {
             return Err(FileError::Stopped);

@@ -33,7 +33,7 @@ pub use strace::why_no_strace;
 use files::Prepared;
 use logs::SharedFiles;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_device::System;
 use trueio_engine::{AnyClock, choose_clock, measure_ruler};
@@ -62,6 +62,19 @@ pub trait Observer {
     /// A file is being written before it is measured.
     fn preparing(&mut self, path: &str, done_bytes: u64, size_bytes: u64) {
         let _ = (path, done_bytes, size_bytes);
+    }
+    /// What comes before a phase, whose position counts from 0; its files are prepared. An error is why the run cannot
+    /// go on: the phase then does not begin.
+    ///
+    /// # Errors
+    /// The observer's own.
+    fn before_phase(&mut self, index: usize) -> Result<(), String> {
+        let _ = index;
+        Ok(())
+    }
+    /// What comes after a phase, however it ended: once for each call of [`before_phase`](Self::before_phase).
+    fn after_phase(&mut self, index: usize) {
+        let _ = index;
     }
     /// A phase begins: its position, from 0, of how many, and its name.
     fn phase_begins(&mut self, index: usize, count: usize, name: &str) {
@@ -297,9 +310,14 @@ impl<'a> Session<'a> {
             has_evidence,
         };
         let count = self.phase_count();
-        setting
-            .run(&jobs, index, count, self.record.plan.idle_baseline_ns, &self.record, observer)
-            .map_err(|error| failed(&error))
+        let idle_ns = self.record.plan.idle_baseline_ns;
+        let result = match observer.before_phase(index) {
+            Err(_) if self.stop.load(Relaxed) => Err(stopped()),
+            Err(reason) => Err(Outcome::Failed { reason }),
+            Ok(()) => setting.run(&jobs, index, count, idle_ns, &self.record, observer).map_err(|error| failed(&error)),
+        };
+        observer.after_phase(index);
+        result
     }
 
     /// Flushes what phase `index` has written, outside any measured time, so that it does not burden the next one.
@@ -330,6 +348,9 @@ impl<'a> Session<'a> {
             self.record.phases.push(phase);
             if outcome != Outcome::Complete {
                 return Err(outcome);
+            }
+            if self.record.plan.jobs.iter().any(|job| job.phase as usize == index && job.scheduling.ends_run) {
+                break;
             }
         }
         Ok(())

@@ -498,7 +498,7 @@ mod tests {
             of(writes, &|plan| plan.verify = Some(verify.clone()))
         };
         assert_eq!(verify(&|verify| verify.is_offline = true), [(0, 2)]);
-        let trim = TrimVerify { percent: 10, backlog: 4, is_zero: false };
+        let trim = TrimVerify { percent: 10, backlog: 4, batch: 0, is_zero: false };
         assert_eq!(verify(&|verify| verify.trim = Some(trim)), [(1, 2), (2, 2)]);
     }
 

@@ -37,6 +37,8 @@ pub struct Generator {
     mix: OpMix,
     /// Says what comes next, where reads and writes have rates of their own: the same as the worker's.
     turns: Option<Calendar>,
+    /// Nanoseconds since the start, where the next request depends on them.
+    now_ns: u64,
     sizes: [Sizes; 3],
     /// All offsets are multiples of it: the greatest common divisor of all sizes.
     unit: u64,
@@ -278,7 +280,7 @@ impl Generator {
             (0, every) => Some(FlushEvery { every, data_only: true, writes: 0, file: 0 }),
             (every, _) => Some(FlushEvery { every, data_only: false, writes: 0, file: 0 }),
         };
-        let turns = Calendar::new(plan, worker).filter(|calendar| calendar.next_op().is_some());
+        let turns = Calendar::new(plan, worker).filter(Calendar::says_ops);
         let passes = plan.handling.invalidates_each_pass.then(Passes::default);
         // Of one operation in order, or each block once: there a pass ends where a block of requests does.
         let is_simple = matches!(pattern.mix, OpMix::Only(_))
@@ -296,6 +298,7 @@ impl Generator {
             file: 0,
             mix: pattern.mix,
             turns,
+            now_ns: 0,
             sizes,
             unit,
             plain_size,
@@ -338,6 +341,17 @@ impl Generator {
         if filled == 0 && !self.tail.is_empty() { self.refill_tail(out) } else { filled }
     }
 
+    /// True if what comes next depends on when that is asked: requests then come one by one.
+    pub(crate) fn asks_time(&self) -> bool {
+        self.turns.as_ref().is_some_and(Calendar::asks_time)
+    }
+
+    /// Says when the next request is asked for, in nanoseconds since the start.
+    #[cold]
+    pub(crate) fn tell_time(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+    }
+
     /// The log that is replayed, if one is.
     pub(crate) fn replay(&mut self) -> Option<&mut Replay> {
         self.replay.as_deref_mut()
@@ -347,13 +361,14 @@ impl Generator {
         match self.plain_size {
             Some(size) => self.refill_plain(size, out),
             None => {
-                for (filled, slot) in out.iter_mut().enumerate() {
+                let count = if self.asks_time() { 1 } else { REQUEST_BLOCK };
+                for (filled, slot) in out[..count].iter_mut().enumerate() {
                     match self.next_request() {
                         Some(request) => *slot = request,
                         None => return filled,
                     }
                 }
-                REQUEST_BLOCK
+                count
             }
         }
     }
@@ -496,7 +511,10 @@ impl Generator {
         }
         let op = match (self.mix, &self.turns) {
             (OpMix::Only(op), _) => op,
-            (_, Some(turns)) => turns.next_op().unwrap_or(OpKind::Read),
+            (OpMix::ReadWrite { read_percent }, Some(turns)) => {
+                let drawn = || draw_op(&mut self.rng, read_percent);
+                turns.next_op(self.now_ns, drawn, (1..100).contains(&read_percent))
+            }
             (OpMix::ReadWrite { read_percent }, None) => draw_op(&mut self.rng, read_percent),
         };
         let sizes = &self.sizes[op_index(op)];
@@ -536,7 +554,7 @@ impl Generator {
         }
         self.take(1, length);
         if let Some(turns) = &mut self.turns {
-            turns.next(op, length as u32);
+            let _ = turns.next(op, length as u32);
         }
         if let Some(flush) = &mut self.flush
             && op == OpKind::Write

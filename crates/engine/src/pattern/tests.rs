@@ -15,6 +15,7 @@ fn plan(blocks: u64, offset: u64, mix: OpMix, order: Order, sizes: BlockSizes) -
         remove_after: false,
         offset_bytes: offset,
         size_bytes,
+        extends_from: None,
     };
     JobPlan {
         files: vec![file(blocks * UNIT)],

@@ -12,7 +12,10 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         let due = match (self.pending_due, &mut self.calendar) {
             (Some(due), _) => due,
             (None, Some(calendar)) => {
-                let due = self.started + self.clock.to_ticks(calendar.next(request.op, request.length));
+                let due = match calendar.next(request.op, request.length) {
+                    Some(due_ns) => self.started + self.clock.to_ticks(due_ns),
+                    None => self.clock.now(),
+                };
                 self.pending_due = Some(due);
                 due
             }

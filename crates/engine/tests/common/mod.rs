@@ -278,7 +278,14 @@ fn clock() -> AnyClock {
 }
 
 pub fn file_plan(path: &str, offset_bytes: u64, size_bytes: u64) -> FilePlan {
-    FilePlan { path: path.to_owned(), prepare: Prepare::UseExisting, remove_after: false, offset_bytes, size_bytes }
+    FilePlan {
+        path: path.to_owned(),
+        prepare: Prepare::UseExisting,
+        remove_after: false,
+        offset_bytes,
+        size_bytes,
+        extends_from: None,
+    }
 }
 
 /// Opens `path` for a job.

@@ -44,6 +44,7 @@ pub fn job(path: &str, mix: OpMix, size_bytes: u64) -> JobPlan {
             remove_after: true,
             offset_bytes: 0,
             size_bytes,
+            extends_from: None,
         }],
         pattern: Pattern { mix, ..plain.pattern.clone() },
         queue: Queue { submit_batch: None, ..plain.queue },

@@ -184,7 +184,7 @@ fn format_name(format: &str, job: &str, clone: u64, number: u64, client: &str) -
 }
 
 /// What differs from clone to clone besides the files.
-pub(super) fn of_clone(said: &Said, clone: u64, spec: &mut JobSpec, problems: &mut Problems) {
+pub(super) fn of_clone(said: &Said, (clone, index): (u64, u64), spec: &mut JobSpec, problems: &mut Problems) {
     if let Some(word) = said.word("randseed") {
         match translate_seed(word.text()) {
             Ok(seed) => {
@@ -196,7 +196,8 @@ pub(super) fn of_clone(said: &Said, clone: u64, spec: &mut JobSpec, problems: &m
         }
     }
     if let Some(word) = said.word("startdelay") {
-        match start_delay_ns(word.text(), &said.section.name, clone) {
+        let seed = spec.options.get("randseed").and_then(|seed| translate_seed(&seed.text).ok());
+        match start_delay_ns(word.text(), seed.unwrap_or(index)) {
             Ok(0) => {}
             Ok(ns) => spec.set("startdelay", write_duration(ns), word.origin()),
             Err(bad) => said.complain(word, &bad, problems),
@@ -219,16 +220,15 @@ fn translate_seed(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A delay, or one drawn from a range: the same in each run.
-fn start_delay_ns(text: &str, job: &str, clone: u64) -> Result<u64, BadValue> {
+/// A delay, or one drawn from a range by a seed.
+fn start_delay_ns(text: &str, seed: u64) -> Result<u64, BadValue> {
     const SECOND: u64 = 1_000_000_000;
     let Some((low_text, high_text)) = text.split_once('-') else { return read_time_ns(text, SECOND) };
     let low = read_time_ns(low_text, SECOND)?;
     let high = read_time_ns(high_text, SECOND)
         .map_err(|bad| BadValue { at: bad.at.start + low_text.len() + 1..bad.at.end + low_text.len() + 1, ..bad })?;
     let (low, high) = (low.min(high), low.max(high));
-    let name = job.bytes().fold(0_u64, |hash, byte| splitmix64(hash ^ u64::from(byte)));
-    let drawn = splitmix64(name.wrapping_add(clone));
+    let drawn = splitmix64(splitmix64(seed ^ 0x6465_6c61_7973));
     let span = u128::from(high - low) + 1;
     Ok(low + ((u128::from(drawn) * span) >> 64) as u64)
 }

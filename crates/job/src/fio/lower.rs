@@ -189,7 +189,7 @@ fn job(section: &Section, run: &mut Run, problems: &mut Problems) -> bool {
         if !files(&said, clone, &mut spec, run, problems) {
             return false;
         }
-        of_clone(&said, clone, &mut spec, problems);
+        of_clone(&said, (clone, run.jobs.len() as u64), &mut spec, problems);
         let is_percent = |offset: &SpecValue| offset.text.ends_with('%');
         if spec.options.get("offset").is_some_and(is_percent) && !spec.options.contains_key("offset_align") {
             spec.set("offset_align", "0", preset());
@@ -309,7 +309,7 @@ fn foreign(name: &str, word: &Word) -> Option<(String, &'static str)> {
         "command" | "source" | "strace" => {
             Some((format!("`{name}` is no option of fio's language"), "it belongs into job files in TOML"))
         }
-        "overwrite_signature" | "overwrite_existing" if is_from_a_file => {
+        "overwrite_signature" | "overwrite_existing" | "extend_existing" if is_from_a_file => {
             Some((format!("`{name}` in a job file permits nothing"), "say it on the command line"))
         }
         _ => None,
@@ -660,15 +660,11 @@ fn rates(said: &mut Said, problems: &mut Problems) {
         let [of_reads, of_writes, of_trims] = each;
         let rate = match operations(&said.spec) {
             "read" => of_reads,
-            "write" => of_writes,
+            // The trims come with the writes.
+            "write" | "trimwrite" => of_writes,
             "trim" => of_trims,
             _ if of_reads == 0 && of_writes == 0 => 0,
-            _ if of_reads == 0 || of_writes == 0 => {
-                let message = format!("`{name}={}` leaves reads or writes of the job without a rate", word.text());
-                let hint = "instead: two jobs, one that reads and one that writes, the one with its rate".to_owned();
-                return said.complain_about(name, message, Some(hint), problems);
-            }
-            // Each direction keeps its own.
+            // Each direction keeps its own, or has none.
             _ => {
                 said.spec.set(name, format!("{},{}", text(of_reads), text(of_writes)), origin);
                 continue;

@@ -9,6 +9,7 @@
 use super::lower::{preset, writes};
 use super::{FioError, FioProblem, Settings};
 use crate::plan::{FactsSource, Target, join_path, logs_of, replay_of};
+use crate::table::row;
 use crate::value::{Extent, Value, ValueKind, write_bytes, write_paths};
 use trueio_model::{EngineKind, JobSpec, LogKind, OpKind, Origin, SpecValue, TargetKind};
 
@@ -60,6 +61,9 @@ pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Se
         let forbids_files = settings.is_readonly
             || spec.fio.as_ref().is_some_and(|fio| fio.said("allow_file_create").is_some_and(|word| word.text == "0"));
         clip(spec, facts);
+        if replayed.is_none() && !settings.is_readonly && !is_changing && !is_offline {
+            grow(spec, facts, is_writing);
+        }
         if !is_writing && !forbids_files {
             continue;
         }
@@ -125,7 +129,36 @@ fn clip(spec: &mut JobSpec, facts: &dyn FactsSource) {
     let reason = "`offset_increment` begins here, and the target ends there".to_owned();
     spec.options.insert("size".to_owned(), SpecValue { text: clipped, origin: Origin::Derived { reason } });
     if matches!(size, Extent::Bytes(_)) {
-        spec.options.entry("io_size".to_owned()).or_insert(said);
+        let reason = format!("the `size` that was said ({})", said.origin);
+        let io_size = SpecValue { text: said.text, origin: Origin::Derived { reason } };
+        spec.options.entry("io_size".to_owned()).or_insert(io_size);
+    }
+}
+
+/// Lets files be made longer that are too short for their job, as fio does: if the job writes, or if they hold nothing.
+fn grow(spec: &mut JobSpec, facts: &dyn FactsSource, is_writing: bool) {
+    let bytes = |name: &str| match spec.options.get(name).map(|value| ValueKind::Extent.read(&value.text)) {
+        Some(Ok(Value::Extent(Extent::Bytes(bytes)))) => bytes,
+        _ => 0,
+    };
+    let most = match spec.options.get("filesize").and_then(|said| row("filesize")?.kind.read(&said.text).ok()) {
+        Some(Value::Range(_, most)) => most,
+        _ => bytes("size"),
+    };
+    let end = most.saturating_add(bytes("offset"));
+    let is_short = |path: &String| match facts.look(path) {
+        Target::Present(found) if found.kind == TargetKind::File => {
+            found.size_bytes.value.is_some_and(|there| there < end && (is_writing || there == 0))
+        }
+        _ => false,
+    };
+    let short: Vec<String> = paths(spec).into_iter().filter(is_short).collect();
+    if !short.is_empty() && !spec.options.contains_key("extend_existing") {
+        let reason = match is_writing {
+            true => "a job of fio's makes a file longer that is too short to be written".to_owned(),
+            false => "a job of fio's makes a file longer that is empty".to_owned(),
+        };
+        spec.set("extend_existing", write_paths(&short), Origin::Derived { reason });
     }
 }
 

@@ -87,7 +87,7 @@ pub(super) fn settle_direct(
     planner: &mut Planner,
     values: &mut Values,
     files: &[JobFile],
-    used: &[(OpKind, &BlockSizes)],
+    (used, trims): (&[(OpKind, &BlockSizes)], bool),
     sizes_option: &'static str,
     policy: DirectPolicy,
 ) -> Result<DirectPolicy, Refusal> {
@@ -103,8 +103,9 @@ pub(super) fn settle_direct(
         // Operations of one job share a grid of offsets, so the strictest alignment is everyone's.
         // A device is trimmed in whole sectors, whatever the page cache does; a hole may begin
         // anywhere in a file.
-        let is_trim = used.iter().any(|(op, _)| *op == OpKind::Trim);
-        let must_align = if is_trim { facts.kind == TargetKind::BlockDevice } else { policy != DirectPolicy::Off };
+        let transfers = used.iter().any(|(op, _)| *op != OpKind::Trim);
+        let trims_sectors = trims && facts.kind == TargetKind::BlockDevice;
+        let must_align = trims_sectors || (transfers && policy != DirectPolicy::Off);
         let alignments = used.iter().filter_map(|(op, _)| alignment_of(facts, *op));
         let Some((alignment_bytes, source_text)) = alignments.filter(|_| must_align).max_by_key(|(bytes, _)| *bytes)
         else {
@@ -119,7 +120,7 @@ pub(super) fn settle_direct(
             }
             let (path, source_text) = (path.clone(), source_text.clone());
             let rule = Rule::Misaligned { what, value_bytes, alignment_bytes, path, source_text };
-            if is_trim || policy == DirectPolicy::Require {
+            if trims_sectors || policy == DirectPolicy::Require {
                 return Err(values.refuse(option, rule));
             }
             misaligned.get_or_insert((option, rule));
@@ -179,7 +180,7 @@ pub(super) fn alignment_of(facts: &TargetFacts, op: OpKind) -> Option<(u64, Stri
 }
 
 /// Every size that an operation may have, or whose multiples it has.
-fn unit_sizes(sizes: &BlockSizes) -> Vec<u64> {
+pub(super) fn unit_sizes(sizes: &BlockSizes) -> Vec<u64> {
     match sizes {
         BlockSizes::Fixed(bytes) => vec![*bytes],
         BlockSizes::Range { min_bytes, .. } => vec![*min_bytes],

@@ -24,7 +24,7 @@ pub(super) fn plan_engine(
         if depth > 1 && !engine.holds_a_queue() {
             return Err(values.refuse("iodepth", Rule::DepthOnBlockingEngine { engine, depth }));
         }
-        if ops.has(OpKind::Trim) && !state.can_trim {
+        if ops.trims && !state.can_trim {
             let lack = "cannot trim here".into();
             return Err(values.refuse("rw", Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
         }
@@ -43,7 +43,7 @@ pub(super) fn plan_engine(
         let state = engines.of(engine);
         match state.unavailable {
             Some(reason) => reasons.push(format!("{} does not work here ({reason})", engine.name())),
-            None if ops.has(OpKind::Trim) && !state.can_trim => {
+            None if ops.trims && !state.can_trim => {
                 reasons.push(format!("{} cannot trim", engine.name()));
             }
             None => {
@@ -85,7 +85,7 @@ pub(super) fn plan_engine_options(
         let hint = "use `ioengine = \"io_uring\"` or \"pvsync2\"";
         return Err(values.refuse("hipri", Rule::EngineLacks { engine, lack, hint }));
     }
-    if hipri && ops.has(OpKind::Trim) {
+    if hipri && ops.trims {
         let lack = "cannot poll for trims".into();
         return Err(values.refuse("hipri", Rule::EngineLacks { engine, lack, hint: "leave `hipri` out" }));
     }
@@ -200,7 +200,9 @@ pub(super) fn check_without_data(
                 "say `rw = \"write\"` or \"randwrite\"",
             );
         }
-        if let Some(file) = files.iter().find(|file| file.plan.prepare == Prepare::UseExisting) {
+        if let Some(file) =
+            files.iter().find(|file| file.plan.prepare == Prepare::UseExisting || file.plan.extends_from.is_some())
+        {
             let lack = format!("would change the length of `{}`, which exists", file.plan.path);
             return refuse("filename", lack, "let it make a file of its own; what exists is never cut or extended");
         }

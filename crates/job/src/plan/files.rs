@@ -20,6 +20,8 @@ const UNTOUCHED_SIZE_BYTES: u64 = 1 << 30;
 pub(super) struct Created {
     /// How; of several jobs that share it, the most thorough of their ways.
     pub(super) prepare: Prepare,
+    /// It exists with this length, and what is behind it is created.
+    pub(super) extends_from: Option<u64>,
     /// Whether it goes at the end: only if no job wants it kept.
     pub(super) remove_after: bool,
     /// Its length: the furthest end of the regions in it, in bytes.
@@ -32,9 +34,10 @@ pub(super) struct Created {
 
 /// What the files must serve.
 pub(super) struct Use {
-    pub(super) reads: bool,
     pub(super) writes: bool,
     pub(super) trims: bool,
+    /// A file that is made must hold something when the job begins: reads and trims of what nobody wrote do nothing.
+    pub(super) needs_content: bool,
     /// The engine opens them.
     pub(super) opens_files: bool,
     /// The engine moves no data: a new file begins empty.
@@ -257,8 +260,11 @@ pub(super) fn existing_file(
         let reason = format!("{} cannot punch holes into files", filesystem.kind);
         return Err(values.refuse("rw", Rule::TrimUnsupported { path: path.to_owned(), reason }));
     }
+    let may_grow = facts.kind == TargetKind::File
+        && !usage.moves_no_data
+        && values.paths("extend_existing").is_some_and(|named| named.iter().any(|name| name == path));
     let (offset_bytes, size_bytes) = match facts.size_bytes.value {
-        Some(target_bytes) => region_of_existing(values, usage, path, target_bytes, sizes)?,
+        Some(target_bytes) => region_of_existing(values, usage, path, (target_bytes, may_grow), sizes)?,
         None => {
             let unknown = || Rule::SizeUnknown { path: path.to_owned(), reason: facts.size_bytes.source.clone() };
             let (Some(Extent::Bytes(offset)), Some(size)) = (values.extent("offset"), said_size_bytes(values, sizes))
@@ -268,14 +274,70 @@ pub(super) fn existing_file(
             (offset, size)
         }
     };
-    let plan = FilePlan {
+    let mut plan = FilePlan {
         path: path.to_owned(),
         prepare: Prepare::UseExisting,
         remove_after: false,
         offset_bytes,
         size_bytes,
+        extends_from: None,
     };
+    let end_bytes = offset_bytes + size_bytes;
+    if let Some(there) = facts.size_bytes.value.filter(|there| *there < end_bytes) {
+        if !usage.writes && !usage.trims {
+            check_in_use(planner, values, path, facts.kind, carried)?;
+        }
+        plan.extends_from = Some(there);
+        plan.prepare = prepare_new(values, usage);
+        let filesystem = facts.filesystem.as_ref();
+        let grown = Created {
+            prepare: plan.prepare,
+            extends_from: plan.extends_from,
+            remove_after: false,
+            length_bytes: end_bytes - there,
+            mount_point: filesystem.map_or_else(String::new, |f| f.mount_point.clone()),
+            available_bytes: filesystem.and_then(|f| f.available_bytes.value),
+        };
+        create(planner, values, path, grown);
+    }
     Ok(JobFile { plan, facts: Some(facts) })
+}
+
+/// What is done with a file, or a part of one, that is new. Reads of unwritten extents never reach the device, and trims
+/// of them do nothing, so only a job that just writes may find its file unwritten.
+fn prepare_new(values: &Values, usage: &Use) -> Prepare {
+    if usage.moves_no_data {
+        Prepare::CreateEmpty
+    } else if usage.needs_content || values.bool("overwrite") {
+        Prepare::CreateFilled
+    } else {
+        match values.choice("fallocate") {
+            Some("none") => Prepare::CreateEmpty,
+            Some("truncate") => Prepare::CreateSparse,
+            _ => Prepare::CreateAllocated,
+        }
+    }
+}
+
+/// Notes a file, or a part of one, that the run creates, with what earlier jobs want of it.
+fn create(planner: &mut Planner, values: &Values, path: &str, wanted: Created) {
+    let thoroughness = |prepare| match prepare {
+        Prepare::CreateFilled => 3,
+        Prepare::CreateAllocated => 2,
+        Prepare::CreateSparse => 1,
+        _ => 0,
+    };
+    let (prepare, remove_after, length_bytes) = (wanted.prepare, wanted.remove_after, wanted.length_bytes);
+    let created = planner.created.entry(path.to_owned()).or_insert(wanted);
+    let is_promoted = thoroughness(prepare) > thoroughness(created.prepare);
+    if is_promoted {
+        created.prepare = prepare;
+    }
+    created.remove_after &= remove_after;
+    created.length_bytes = created.length_bytes.max(length_bytes);
+    if is_promoted {
+        planner.note(&values.job, &format!("`{path}` is prepared for this job before an earlier job writes to it"));
+    }
 }
 
 /// The part of an existing target that is used: (offset, size) in bytes.
@@ -283,7 +345,7 @@ fn region_of_existing(
     values: &Values,
     usage: &Use,
     path: &str,
-    target_bytes: u64,
+    (target_bytes, may_grow): (u64, bool),
     (file_count, filesize): (usize, Option<u64>),
 ) -> Result<(u64, u64), Refusal> {
     let offset_bytes = match values.extent("offset") {
@@ -313,7 +375,8 @@ fn region_of_existing(
         }
         (None, None) => target_bytes - offset_bytes.min(target_bytes),
     };
-    if offset_bytes.checked_add(size_bytes).is_none_or(|end| end > target_bytes) {
+    let is_beyond = |end: u64| end > i64::MAX as u64 || (end > target_bytes && !may_grow);
+    if offset_bytes.checked_add(size_bytes).is_none_or(is_beyond) {
         let option = if values.is_said("filesize") { "filesize" } else { "size" };
         return Err(values.refuse(option, beyond(size_bytes)));
     }
@@ -358,7 +421,7 @@ pub(super) fn new_file(
     let earlier_bytes = planner.created.get(path).map(|created| created.length_bytes);
     let (offset_bytes, size_bytes) = match earlier_bytes {
         Some(bytes) if said_size_bytes(values, sizes).is_none() => {
-            region_of_existing(values, usage, path, bytes, sizes)?
+            region_of_existing(values, usage, path, (bytes, false), sizes)?
         }
         _ => {
             let percent = |option| Rule::PercentOfNothing { option, path: path.to_owned() };
@@ -379,44 +442,19 @@ pub(super) fn new_file(
         let rule = Rule::BadValue { option: "offset", reason: "the region ends beyond 2^63 bytes".into() };
         return Err(values.refuse("offset", rule));
     };
-    // Reads of a file with unwritten extents never reach the device, and trims of one do nothing,
-    // so only a job that just writes may find its file unwritten.
-    let prepare = if usage.moves_no_data {
-        Prepare::CreateEmpty
-    } else if usage.reads || usage.trims || values.bool("overwrite") {
-        Prepare::CreateFilled
-    } else {
-        match values.choice("fallocate") {
-            Some("none") => Prepare::CreateEmpty,
-            Some("truncate") => Prepare::CreateSparse,
-            _ => Prepare::CreateAllocated,
-        }
-    };
+    let prepare = prepare_new(values, usage);
     let remove_after = values.bool("unlink");
     let filesystem = facts.filesystem.as_ref();
-    let created = planner.created.entry(path.to_owned()).or_insert_with(|| Created {
+    let wanted = Created {
         prepare,
+        extends_from: None,
         remove_after,
         length_bytes,
         mount_point: filesystem.map_or_else(String::new, |f| f.mount_point.clone()),
         available_bytes: filesystem.and_then(|f| f.available_bytes.value),
-    });
-    let thoroughness = |prepare| match prepare {
-        Prepare::CreateFilled => 3,
-        Prepare::CreateAllocated => 2,
-        Prepare::CreateSparse => 1,
-        _ => 0,
     };
-    let is_promoted = thoroughness(prepare) > thoroughness(created.prepare);
-    if is_promoted {
-        created.prepare = prepare;
-    }
-    created.remove_after &= remove_after;
-    created.length_bytes = created.length_bytes.max(length_bytes);
-    if is_promoted {
-        planner.note(&values.job, &format!("`{path}` is prepared for this job before an earlier job writes to it"));
-    }
-    let plan = FilePlan { path: path.to_owned(), prepare, remove_after, offset_bytes, size_bytes };
+    create(planner, values, path, wanted);
+    let plan = FilePlan { path: path.to_owned(), prepare, remove_after, offset_bytes, size_bytes, extends_from: None };
     Ok(JobFile { plan, facts: Some(facts) })
 }
 
@@ -483,8 +521,14 @@ pub(super) fn untouched_file(values: &Values, path: &str, sizes: (usize, Option<
         let rule = Rule::BadValue { option: "offset", reason: "the region ends beyond 2^63 bytes".into() };
         return Err(values.refuse("offset", rule));
     }
-    let plan =
-        FilePlan { path: path.to_owned(), prepare: Prepare::Nothing, remove_after: false, offset_bytes, size_bytes };
+    let plan = FilePlan {
+        path: path.to_owned(),
+        prepare: Prepare::Nothing,
+        remove_after: false,
+        offset_bytes,
+        size_bytes,
+        extends_from: None,
+    };
     Ok(JobFile { plan, facts: None })
 }
 
@@ -509,12 +553,16 @@ fn derive_file_values(planner: &mut Planner, values: &mut Values, usage: &Use, f
         };
         values.derive("size", write_bytes(total), reason);
     }
+    if !files.iter().any(|file| file.plan.extends_from.is_some()) && values.is_asked("extend_existing") {
+        let sentence = format!("{} has no effect: no file is too short", values.quote("extend_existing"));
+        planner.note(&job, &sentence);
+    }
     let has_new = files.iter().any(|file| !matches!(file.plan.prepare, Prepare::UseExisting | Prepare::Nothing));
     if !has_new {
         for name in ["overwrite", "fallocate", "unlink"].into_iter().filter(|name| values.is_asked(name)) {
             planner.note(&job, &format!("{} has no effect: no file is created", values.quote(name)));
         }
-    } else if usage.reads || usage.trims {
+    } else if usage.needs_content {
         for name in ["overwrite", "fallocate"].into_iter().filter(|name| values.is_asked(name)) {
             planner.note(
                 &job,

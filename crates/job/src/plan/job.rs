@@ -39,6 +39,8 @@ pub(super) struct Ops {
     pub(super) is_random: bool,
     /// Whether a log that is replayed reads, writes, trims.
     pub(super) replayed: Option<[bool; 3]>,
+    /// Whether anything is trimmed: by the pattern, before each write (`trimwrite`), or after it (`trim_percentage`).
+    pub(super) trims: bool,
 }
 
 impl Ops {
@@ -109,9 +111,9 @@ pub(super) fn plan_job(
     let seed = plan_seed(planner, values, index);
     let is_offline = values.bool("verify_only");
     let usage = Use {
-        reads: ops.has(OpKind::Read) || is_offline,
         writes: (ops.has(OpKind::Write) && !is_offline) || engine == EngineKind::Falloc,
-        trims: ops.has(OpKind::Trim) || steps.trims_first,
+        trims: ops.trims,
+        needs_content: ops.has(OpKind::Read) || is_offline || ops.has(OpKind::Trim) || steps.trims_first,
         opens_files: engine.opens_files(),
         moves_no_data: engine.moves_no_data(),
         block_bytes_max,
@@ -147,7 +149,7 @@ pub(super) fn plan_job(
         }
         _ => direct,
     };
-    let direct = settle_direct(planner, values, &files, &used, sizes_option, direct)?;
+    let direct = settle_direct(planner, values, &files, (&used, ops.trims), sizes_option, direct)?;
     let buffer_offset_bytes = values.small("buffer_offset").unwrap_or(0);
     let direct = settle_buffers(planner, values, &files, buffer_offset_bytes, direct);
     if write_flags.atomic && usage.writes {
@@ -172,7 +174,7 @@ pub(super) fn plan_job(
             values.derive("io_size", write_bytes(replayed.bytes()), "what the log transfers");
             Limits { io_bytes: replayed.bytes(), loops: 1, io_count: None, ..plan_times(values) }
         }
-        None => plan_limits(values, engine, region_bytes, block_bytes_max)?,
+        None => plan_limits(values, engine, region_bytes, &used)?,
     };
     let verified = Verified {
         engine,
@@ -205,7 +207,7 @@ pub(super) fn plan_job(
     let mut handling = plan_handling(planner, values, engine, ops)?;
     handling.invalidates_each_pass = values.choice("invalidate") == Some("each_pass")
         && has_further_passes(values, engine, direct, &order, &limits, region_bytes);
-    let pace = plan_pace(planner, values, ops.mix)?;
+    let pace = plan_pace(planner, values, ops.mix, verify.as_ref())?;
     let think = plan_think(planner, values);
     let cpus = values.cpus("cpus_allowed").unwrap_or(&[]).to_vec();
     if let Some(cpu) = cpus.iter().find(|cpu| !planner.machine.cpus.is_empty() && !planner.machine.cpus.contains(cpu)) {
@@ -304,11 +306,15 @@ fn plan_scheduling(planner: &mut Planner, values: &Values) -> Result<Scheduling,
     if values.cpus("cpus_allowed").is_none() {
         note_unused(planner, values, &["cpus_allowed_policy"], "no processors are named");
     }
+    if !values.bool("exitall") {
+        note_unused(planner, values, &["exit_what"], "the job ends no others (`exitall`)");
+    }
     Ok(Scheduling {
         shares_cpus: values.choice("cpus_allowed_policy") == Some("shared"),
         io_priority: plan_own_priority(planner, values)?,
         ends_others: values.bool("exitall"),
         ends_others_on_error: values.bool("exitall_on_error"),
+        ends_run: values.bool("exitall") && values.choice("exit_what") == Some("all"),
     })
 }
 
@@ -358,7 +364,11 @@ fn plan_ops(planner: &mut Planner, values: &mut Values) -> Result<Ops, Refusal> 
         "rw" => OpMix::ReadWrite { read_percent: u8::try_from(read_percent).expect("a percentage") },
         other => unreachable!("`{other}` is no word of `rw`"),
     };
-    let ops = Ops { mix, is_random, replayed: None };
+    let verifies = values.choice("verify").is_some_and(|word| word != "none") && !values.bool("verify_only");
+    let trims_later = verifies && values.number("trim_percentage").unwrap_or(0) > 0;
+    let writes = matches!(mix, OpMix::Only(OpKind::Write) | OpMix::ReadWrite { .. });
+    let trims = mix == OpMix::Only(OpKind::Trim) || word.ends_with("trimwrite") || (writes && trims_later);
+    let ops = Ops { mix, is_random, replayed: None, trims };
     if matches!(mix, OpMix::Only(_)) {
         note_unused(planner, values, &["rwmixread", "rwmixwrite"], "the job does not mix reads and writes");
     }

@@ -1,18 +1,19 @@
 //! When a job ends.
 
 use super::Planner;
+use super::direct::unit_sizes;
 use super::files::JobFile;
 use super::job::note_unused;
 use super::values::Values;
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, write_bytes};
-use trueio_model::{EngineKind, Limits, Prepare, SteadyPlan, Verify};
+use trueio_model::{BlockSizes, EngineKind, Limits, OpKind, Prepare, SteadyPlan, Verify};
 
 pub(super) fn plan_limits(
     values: &mut Values,
     engine: EngineKind,
     region_bytes: u64,
-    block_bytes_max: u64,
+    used: &[(OpKind, &BlockSizes)],
 ) -> Result<Limits, Refusal> {
     let runtime_ns = values.duration_ns("runtime");
     let is_time_based = values.bool("time_based");
@@ -35,12 +36,24 @@ pub(super) fn plan_limits(
     if let Some(reason) = reason {
         values.derive("io_size", write_bytes(io_bytes), reason);
     }
-    if io_bytes < block_bytes_max {
+    // What was said is reached by whole I/Os, the last of them included; files are gone over as far as whole ones fit.
+    let unit = used.iter().flat_map(|(_, sizes)| unit_sizes(sizes)).fold(0, gcd).max(1);
+    let io_bytes = match values.is_said("io_size") && !engine.works_on_names() {
+        true => io_bytes.max(1).checked_next_multiple_of(unit).unwrap_or(io_bytes),
+        false => io_bytes,
+    };
+    let is_mixed = used.iter().any(|(_, sizes)| !matches!(sizes, BlockSizes::Fixed(bytes) if *bytes == unit));
+    let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().unwrap_or(0);
+    if io_bytes < block_bytes_max && !(values.is_said("io_size") && is_mixed) {
         let option = if values.is_said("io_size") { "io_size" } else { "size" };
         let reason = format!("{} is less than one block of {}", write_bytes(io_bytes), write_bytes(block_bytes_max));
         return Err(values.refuse(option, Rule::BadValue { option, reason }));
     }
     Ok(Limits { io_bytes, ..plan_times(values) })
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// What is said of times and counts.

@@ -44,6 +44,13 @@ pub(super) fn plan_names(planner: &mut Planner, values: &mut Values, engine: Eng
     let count = values.number("nrfiles").unwrap_or(1);
     values.derive("filename", path.clone(), "a directory of its own, removed at the end");
     values.derive("size", count.to_string(), "one for each name");
-    let plan = FilePlan { path, prepare: Prepare::Nothing, remove_after: true, offset_bytes: 0, size_bytes: count };
+    let plan = FilePlan {
+        path,
+        prepare: Prepare::Nothing,
+        remove_after: true,
+        offset_bytes: 0,
+        size_bytes: count,
+        extends_from: None,
+    };
     Ok(JobFile { plan, facts: None })
 }

@@ -4,9 +4,14 @@ use super::Planner;
 use super::job::note_unused;
 use super::values::Values;
 use crate::refusal::{Refusal, Rule};
-use trueio_model::{Arrivals, Guard, OpMix, Pace, Think};
+use trueio_model::{Arrivals, Guard, OpMix, Pace, Think, Verify};
 
-pub(super) fn plan_pace(planner: &mut Planner, values: &Values, mix: OpMix) -> Result<Option<Pace>, Refusal> {
+pub(super) fn plan_pace(
+    planner: &mut Planner,
+    values: &Values,
+    mix: OpMix,
+    verify: Option<&Verify>,
+) -> Result<Option<Pace>, Refusal> {
     let (bytes, ios) = (values.rates("rate"), values.rates("rate_iops"));
     let arrivals = match values.choice("rate_process") {
         Some("poisson") => Arrivals::Poisson,
@@ -30,14 +35,19 @@ pub(super) fn plan_pace(planner: &mut Planner, values: &Values, mix: OpMix) -> R
         (None, Some(rates)) => ("rate_iops", rates),
     };
     let (rate, of_writes) = rates.of(mix);
-    if of_writes.is_some_and(|writes| writes <= 0.0 || rate <= 0.0) {
-        let reason = "it leaves reads or writes of the job without a rate; two jobs can have that".to_owned();
-        return Err(values.refuse(option, Rule::BadValue { option, reason }));
-    }
-    if rate <= 0.0 {
+    if rate.max(of_writes.unwrap_or(0.0)) <= 0.0 {
         return Ok(None);
     }
-    if of_writes.is_some() {
+    let is_one_sided = of_writes.is_some_and(|writes| writes <= 0.0 || rate <= 0.0);
+    if is_one_sided && verify.is_some() {
+        let reason = format!(
+            "with {} the clock says which I/Os are writes, and that cannot be gone over again",
+            values.quote(option)
+        );
+        let hint = "give reads and writes a rate each, or leave `verify` out";
+        return Err(values.refuse("verify", Rule::VerifyImpossible { reason, hint }));
+    }
+    if of_writes.is_some() && !is_one_sided {
         let because = "the rates say how many of the I/Os are reads";
         note_unused(planner, values, &["rwmixread", "rwmixwrite"], because);
     }

@@ -17,6 +17,9 @@ use trueio_model::{BlockSizes, EngineKind, IologSummary, JobSpec, OpKind, OpMix,
 /// What a log says itself.
 const SAID_BY_THE_LOG: &[&str] = &[
     "rw",
+    "sequential_skip",
+    "random_every",
+    "rw_sequencer",
     "bs",
     "bsrange",
     "bssplit",
@@ -77,6 +80,9 @@ pub(super) fn plan_replay(planner: &mut Planner, values: &mut Values) -> Result<
     let is_off = |name: &str| match name {
         "time_based" | "atomic" | "steady_state" => !values.bool(name),
         "fsync" | "fdatasync" | "flow" => values.number(name).is_none_or(|every| every == 0),
+        "rate" | "rate_iops" => values.rates(name).is_none(),
+        "thinktime" | "steadystate_duration" | "latency_target" => values.duration_ns(name).is_none(),
+        "verify" | "zonemode" => values.choice(name) == Some("none"),
         _ => !values.is_said(name),
     };
     if let Some(other) = AGAINST_THE_LOG.iter().find(|name| !is_off(name)) {
@@ -89,6 +95,9 @@ pub(super) fn plan_replay(planner: &mut Planner, values: &mut Values) -> Result<
         return Err(values.refuse(other, rule));
     }
     note_unused(planner, values, SAID_BY_THE_LOG, "the log says it (`read_iolog`)");
+    for name in SAID_BY_THE_LOG {
+        values.forget(name, "the log says it (`read_iolog`)");
+    }
     let settings = settings_of(values)?;
     let summary = planner.facts.iolog(&log, &settings).and_then(|summary| match summary.files.is_empty() {
         true => Err("it asks for no I/O".to_owned()),
@@ -154,7 +163,7 @@ impl Replayed {
             }
         };
         values.derive("rw", "", "the log says what is done (`read_iolog`)");
-        Ops { mix, is_random: false, replayed: Some([reads > 0, writes > 0, trims > 0]) }
+        Ops { mix, is_random: false, replayed: Some([reads > 0, writes > 0, trims > 0]), trims: trims > 0 }
     }
 
     /// The lengths of reads, writes and trims: up to the longest, in steps of what offsets and lengths are all

@@ -129,6 +129,20 @@ impl Values {
         item.origin = Origin::Derived { reason: reason.into() };
     }
 
+    /// Takes back what was said of an option: its default holds, and no reader of the value sees what was said.
+    pub(super) fn forget(&mut self, name: &str, reason: &str) {
+        if !self.is_said(name) {
+            return;
+        }
+        let item = self.items.iter_mut().find(|item| item.row.name == name);
+        let item = item.expect("the planner forgets rows of the table");
+        (item.value, item.text) = match item.row.default {
+            DefaultValue::Text(text) => (item.row.kind.read(text).ok(), text.to_owned()),
+            DefaultValue::Unset(_) => (None, String::new()),
+        };
+        item.origin = Origin::Derived { reason: reason.to_owned() };
+    }
+
     /// Gives an option that nobody spoke about the value that the plan worked out.
     pub(super) fn settle(&mut self, name: &str, value: Value, reason: impl Into<String>) {
         let item = self.items.iter_mut().find(|item| item.row.name == name);
