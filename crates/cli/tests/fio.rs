@@ -100,6 +100,39 @@ fn what_cannot_be_run_is_refused_with_exit_code_1_and_touches_nothing() {
     assert_eq!(fs::read_dir(sandbox.root()).expect("the sandbox").count(), 0);
 }
 
+/// Goal: a file that is too small is made longer as fio does it, and what it holds is never destroyed to be read.
+/// Method: an empty file for each kind of job, as scripts make it with `mktemp`; and one with content, which a job that
+/// writes elsewhere keeps.
+#[test]
+fn a_file_that_is_too_small_is_made_longer_and_keeps_what_it_holds() {
+    let sandbox = Sandbox::new();
+    for (name, words) in [
+        ("read", "--rw=read"),
+        ("prepared", "--rw=read --create_only=1"),
+        ("write", "--rw=write"),
+        ("sparse", "--rw=write --fallocate=truncate --io_size=4k"),
+        ("appended", "--rw=write --fallocate=none"),
+        ("mixed", "--rw=randrw --numjobs=2 --group_reporting"),
+    ] {
+        let path = sandbox.write(name, "");
+        succeeds(&sandbox, &format!("--name=a --filename={name} --size=96k --bs=4k {words}"));
+        let content = fs::read(&path).expect("the file stays");
+        assert_eq!(content.len(), 96 << 10, "{name}");
+        let written = content.chunks(4096).filter(|block| block.iter().any(|&byte| byte != 0)).count();
+        assert_eq!(written, if name == "sparse" { 1 } else { 24 }, "{name}");
+    }
+    let path = sandbox.write("kept", "precious".repeat(1000));
+    succeeds(&sandbox, "--name=a --filename=kept --rw=randread --size=8000 --bs=4000");
+    succeeds(&sandbox, "--name=a --filename=kept --rw=write --offset=8k --size=56k --bs=4k");
+    let content = fs::read(&path).expect("the file");
+    assert_eq!(content.len(), 64 << 10);
+    assert!(content.starts_with("precious".repeat(1000).as_bytes()), "what was there stays");
+    // Nothing is made longer where nothing may be written.
+    let empty = sandbox.write("empty", "");
+    let ran = fio(&sandbox, "--readonly --name=a --filename=empty --rw=read --size=64k");
+    assert_eq!((ran.code, fs::metadata(empty).expect("the file").len()), (Some(1), 0), "{}", ran.err);
+}
+
 /// fio empties and rewrites a file that is too small for a job that reads.
 #[test]
 fn a_file_is_never_destroyed_to_be_read() {
@@ -187,16 +220,15 @@ fn a_job_that_only_burns_a_processor_is_a_success_without_an_io() {
 #[test]
 fn a_job_with_exitall_ends_those_beside_it_and_the_run_is_a_success() {
     let sandbox = Sandbox::new();
-    let began = std::time::Instant::now();
     let ran = succeeds(
         &sandbox,
-        "--ioengine=null --size=1m --time_based --runtime=60 --rate_iops=1000 --name=noise --output-format=json \
+        "--ioengine=null --size=1m --time_based --runtime=300 --rate_iops=1000 --name=noise --output-format=json \
          --name=measured --runtime=300ms --exitall",
     );
-    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
     let document: serde_json::Value = serde_json::from_str(&ran.out).expect("a document");
     for job in document["jobs"].as_array().expect("jobs") {
         assert!(job["read"]["total_ios"].as_u64() > Some(50) && job["error"] == 0, "{}", ran.out);
+        assert!(job["read"]["runtime"].as_u64() < Some(290_000), "its own time did not end it: {}", ran.out);
     }
     let (ran, by_signal) = {
         let words =
@@ -284,4 +316,58 @@ fn commands_of_a_job_run_around_it_if_the_command_line_allows_them() {
     succeeds(&sandbox, "job.fio --allow-exec");
     let printed = |name: &str| fs::read_to_string(sandbox.path(name)).expect("what the command printed");
     assert_eq!((printed("a.prerun.txt").as_str(), printed("a.postrun.txt").as_str()), ("before\n", "after\n"));
+}
+
+/// Goal: a job whose place was not made ready does nothing, and what was made ready is undone however the phase ends.
+/// Method: the first of three jobs has its command behind it when that of the second fails; the last is not reached.
+#[test]
+fn a_command_that_fails_keeps_its_phase_from_beginning() {
+    let sandbox = Sandbox::new();
+    let job = |name: &str, before: &str| {
+        format!("[{name}]\nrw=write\nsize=64k\nexec_prerun={before}\nexec_postrun=echo undone\n")
+    };
+    sandbox.write("job.fio", [job("a", "true"), job("b", "echo no mount && false"), job("c", "true")].concat());
+    let ran = fio(&sandbox, "--allow-exec --output-format=json job.fio");
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert_eq!(
+        ran.err.matches("the command `echo no mount && false` failed: exit status: 1").count(),
+        1,
+        "{}",
+        ran.err
+    );
+    let document: serde_json::Value = serde_json::from_str(&ran.out).expect("a document all the same");
+    for entry in document["jobs"].as_array().expect("jobs") {
+        assert_eq!(entry["write"]["total_ios"], 0, "{entry}");
+    }
+    let printed = |name: &str| fs::read_to_string(sandbox.path(name)).ok();
+    assert_eq!(printed("b.prerun.txt").as_deref(), Some("no mount\n"));
+    let undone = |name: &str| printed(&format!("{name}.postrun.txt"));
+    assert_eq!((undone("a").as_deref(), undone("b"), undone("c")), (Some("undone\n"), None, None));
+    // A phase that cannot run has been prepared for all the same.
+    let failing = "--allow-exec --name=d --rw=write --size=64k --write_bw_log=no/such/place/l --exec_postrun=echo";
+    assert_eq!(fio(&sandbox, failing).code, Some(1));
+    assert!(sandbox.path("d.postrun.txt").exists());
+}
+
+/// Goal: a command does not keep a run from being ended, and is ended with what it started.
+/// Method: a shell that waits for a sleep of a day; the signal goes to this program alone.
+#[test]
+fn a_signal_ends_a_command_with_what_it_started() {
+    let sandbox = Sandbox::new();
+    sandbox.write("long.sh", "sleep 86400 &\necho $! > pid\nwait\n");
+    sandbox.write("job.fio", "[a]\nioengine=null\nsize=1m\nexec_prerun=sh long.sh\nexec_postrun=echo after\n");
+    let running = Running::start(&mut sandbox.command(&["fio", "--allow-exec", "job.fio"]));
+    let pid = || fs::read_to_string(sandbox.path("pid")).unwrap_or_default().trim().parse::<u32>().ok();
+    running.wait_until("the number of what the command starts", || pid().is_some());
+    let sleeper = format!("/proc/{}/stat", pid().expect("a number"));
+    running.signal(libc::SIGINT);
+    let (ran, by_signal) = running.wait();
+    assert_eq!((ran.code, by_signal), (Some(128), None), "{}", ran.err);
+    let runs = || fs::read_to_string(&sleeper).is_ok_and(|stat| !stat.contains(") Z"));
+    let begin = std::time::Instant::now();
+    while runs() {
+        assert!(begin.elapsed().as_secs() < 120, "what the command started goes on");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(!sandbox.path("a.postrun.txt").exists(), "there is nothing to be undone");
 }

@@ -83,20 +83,22 @@ fn a_fraction_counts_and_what_is_no_unit_is_refused_at_its_character() {
 }
 
 /// Goal: a stall under a rate is charged to what was due meanwhile.
-/// Method: 1,000 reads a second for 4 s; the whole program is stopped for 2 s of them. About half of the reads were due
+/// Method: 1,000 reads a second for 10 s; the whole program is stopped for 2 s of them or more. A fifth of the reads were due
 /// in the stop and waited 1 s in the mean, so our 99th percentile is near 2 s; fio's only I/O that waited was in flight.
 #[test]
 fn under_a_rate_latency_counts_from_the_intended_start_and_the_output_says_so() {
     let sandbox = Sandbox::new();
     sandbox.data_file("f", 4 << 20);
     let line = "--name=a --filename=f --ioengine=psync --rw=randread --bs=4k --size=4m --rate_iops=1000 --time_based \
-                --runtime=4 --thread --lat_percentiles=1 --output-format=json";
+                --runtime=10 --thread --lat_percentiles=1 --output-format=json";
     let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
     let us = Running::start(sandbox.command(&words).arg("--write_iops_log").arg(sandbox.aside("seen")));
     let them = real_fio(&sandbox, line).map(|mut command| Running::start(&mut command));
-    us.wait_for_io(&sandbox.aside("seen_iops.1.log"));
-    // What fio does in its first second besides is its own affair.
-    std::thread::sleep(Duration::from_millis(800));
+    // What fio does in its first second besides is its own affair: as many I/Os are due in it.
+    let log = sandbox.aside("seen_iops.1.log");
+    us.wait_until("a second of the run", || {
+        fs::read(&log).is_ok_and(|log| log.iter().filter(|b| **b == b'\n').count() > 1000)
+    });
     let both = || [Some(&us), them.as_ref()].into_iter().flatten();
     both().for_each(|running| running.signal(libc::SIGSTOP));
     std::thread::sleep(Duration::from_secs(2));

@@ -725,8 +725,120 @@ fn results_come_meanwhile_if_they_are_asked_for() {
     let text = fs::read_to_string(here.path("o.json")).expect("results");
     let all: Vec<Value> =
         serde_json::Deserializer::from_str(&text).into_iter().collect::<Result<_, _>>().expect("documents");
-    let ios = |document: &Value| document["client_stats"][0]["read"]["total_ios"].as_u64();
-    assert!(all.len() >= 3 && ios(&all[all.len() - 1]) > ios(&all[1]), "{:?}", all.iter().map(ios).collect::<Vec<_>>());
+    assert!(all.len() >= 3, "{text}");
+    let ios: Vec<u64> = all
+        .iter()
+        .map(|document| document["client_stats"][0]["read"]["total_ios"].as_u64().expect("figures in each document"))
+        .collect();
+    assert!(ios[0] > 0 && ios.is_sorted() && ios[ios.len() - 1] > ios[0], "{ios:?}");
+    for document in &all {
+        assert!(document["timestamp"].as_u64() > Some(1_000_000_000), "{document}");
+    }
+}
+
+/// Goal: what is written meanwhile has the results of all servers that run.
+/// Method: two servers, one of which begins to measure seconds after the other.
+#[test]
+fn a_document_meanwhile_has_the_results_of_all_servers_that_run() {
+    let (early, late) = (Server::start(""), Server::start("--allow-exec"));
+    let here = Sandbox::new();
+    here.write("early.fio", ENDLESS);
+    // It ends on its own, before the other one.
+    here.write(
+        "late.fio",
+        "[late]\nioengine=null\nrw=read\nsize=1g\nrate_iops=500\nruntime=4\ntime_based\nexec_prerun=sleep 3\n",
+    );
+    let words = [&early.client(), "early.fio", &late.client(), "late.fio", "--allow-exec", "--status-interval=1"];
+    let client = here.command(&[&["fio"], &words[..], &["--output-format=json", "--output=o.json"]].concat()).spawn();
+    let client = client.expect("the client starts");
+    let documents = || -> Vec<Value> {
+        let text = fs::read_to_string(here.path("o.json")).unwrap_or_default();
+        // The last one may not be whole yet.
+        serde_json::Deserializer::from_str(&text).into_iter().map_while(Result::ok).collect()
+    };
+    let outcome = |document: &Value, index: usize| document["trueio"]["clients"][index]["outcome"].clone();
+    wait_until("a document from when one has ended", || documents().iter().any(|one| outcome(one, 1) == "complete"));
+    signal(client.id(), libc::SIGTERM);
+    ended(client).assert_code(128);
+    let all = documents();
+    let (last, meanwhile) = all.split_last().expect("documents");
+    for document in meanwhile {
+        assert_eq!(stats(document).len(), 3, "both, and all together: {document}");
+        assert_eq!(outcome(document, 0), "running");
+        assert!(outcome(document, 1) == "running" || outcome(document, 1) == "complete");
+    }
+    assert!(meanwhile.iter().any(|document| outcome(document, 1) == "complete"));
+    assert_eq!((outcome(last, 0), outcome(last, 1)), ("interrupted".into(), "complete".into()));
+}
+
+/// Goal: a command of a job keeps neither its session nor the server from ending.
+#[test]
+fn a_command_ends_with_its_client_and_with_its_server() {
+    let mut server = Server::start("--allow-exec");
+    let here = Sandbox::new();
+    let begin = || {
+        let _ = fs::remove_file(server.sandbox.path("pid"));
+        server.sandbox.write("long.sh", "sleep 86400 &\necho $! > pid\nwait\n");
+        here.write("j.fio", "[j]\nioengine=null\nrw=read\nsize=64k\nexec_prerun=sh long.sh\n");
+        let client =
+            here.command(&["fio", "--allow-exec", &server.client(), "j.fio"]).spawn().expect("the client starts");
+        let number = || fs::read_to_string(server.sandbox.path("pid")).ok()?.trim().parse::<u32>().ok();
+        wait_until("the command begins", || number().is_some());
+        (client, number().expect("a number"))
+    };
+    let is_gone = |pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.map_or(true, |stat| stat.contains(") Z"))
+    };
+    // The client is interrupted, is killed, and stays while the server ends.
+    let (client, pid) = begin();
+    signal(client.id(), libc::SIGINT);
+    ended(client).assert_code(128);
+    wait_until("the command ends", || is_gone(pid));
+    let (mut client, pid) = begin();
+    client.kill().expect("it runs");
+    client.wait().expect("it ends");
+    wait_until("the session and the command end", || server.sessions().is_empty() && is_gone(pid));
+    let (client, pid) = begin();
+    signal(server.child.id(), libc::SIGTERM);
+    wait_until("the server ends", || !matches!(server.child.try_wait(), Ok(None)));
+    ended(client).assert_code(128);
+    wait_until("the command ends", || is_gone(pid));
+}
+
+/// Goal: a server that has no descriptor left for a client waits, and does not keep a processor busy.
+/// Method: its limit is lowered to what it has; what it then uses of a processor in a second is a small part of it.
+#[test]
+fn a_server_without_descriptors_waits_until_it_has_some() {
+    let server = Server::start("");
+    let pid = server.child.id();
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).expect("its descriptors").count() as u64;
+    let limit = |most: u64| {
+        let limits = libc::rlimit { rlim_cur: most, rlim_max: 1024 };
+        // SAFETY: a plain call on a process that this test started.
+        let result = unsafe { libc::prlimit(pid as libc::pid_t, libc::RLIMIT_NOFILE, &limits, std::ptr::null_mut()) };
+        assert_eq!(result, 0);
+    };
+    let ticks = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+        let fields: Vec<u64> =
+            stat.rsplit_once(") ").expect("a name").1.split(' ').filter_map(|field| field.parse().ok()).collect();
+        // Without the state: the parent is the first, user and system time are the eleventh and the twelfth.
+        fields[10] + fields[11]
+    };
+    limit(open);
+    let here = Sandbox::new();
+    here.write("j.fio", "[j]\nioengine=null\nrw=read\nsize=64k\n");
+    let client = here.command(&["fio", &server.client(), "j.fio"]).spawn().expect("the client starts");
+    std::thread::sleep(Duration::from_millis(300));
+    let before = ticks();
+    std::thread::sleep(Duration::from_secs(1));
+    let used = ticks() - before;
+    // SAFETY: a plain call.
+    let each_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as u64;
+    assert!(used <= each_second / 5, "{used} of {each_second} ticks in a second");
+    limit(1024);
+    ended(client).assert_code(0);
 }
 
 #[test]

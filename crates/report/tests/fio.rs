@@ -513,3 +513,23 @@ fn our_own_reports_name_each_priority_with_its_share() {
     assert!(text.contains(" read, the worker's own priority: 5,600 I/Os (80.0 %)"), "{text}");
     assert!(trueio_report::html(&record).contains("By priority"));
 }
+
+/// Goal: while one server runs, what another has measured is whole and judged, and says so.
+#[test]
+fn a_server_that_has_ended_is_not_called_running_while_another_is() {
+    use trueio_report::fio::{ServerResult, render_clients};
+    let record = mixed();
+    let server =
+        |hostname, is_running| ServerResult { hostname, port: 1, is_running, record: Some(&record), problem: None };
+    let servers = [server("ended", false), server("runs", true)];
+    let interim = |format| FioOutput { is_interim: true, ..options(&[format]) };
+    let document = read(&render_clients(&servers, &interim(Format::Json)));
+    let clients = &document["trueio"]["clients"];
+    let verdict = |index: usize| clients[index]["phases"][0]["verdict"].clone();
+    assert_eq!((&clients[0]["outcome"], &clients[1]["outcome"]), (&"complete".into(), &"running".into()));
+    assert_eq!((verdict(0) == "not judged yet", verdict(1) == "not judged yet"), (false, true), "{clients}");
+    let text = render_clients(&servers, &interim(Format::Normal));
+    assert_eq!(text.matches("trueio    : not judged yet").count(), 1, "{text}");
+    let whole = read(&render_clients(&[server("ended", false)], &options(&[Format::Json])));
+    assert_eq!(whole["trueio"]["clients"][0]["outcome"], "complete");
+}

@@ -2,46 +2,55 @@
 //!
 //! Only with `--allow-exec`: a job file may come from a stranger. They are run by `/bin/sh -c`; what
 //! they print goes to `JOB.prerun.txt` and `JOB.postrun.txt` in the working directory, as fio does it.
-//! A command that fails makes the run fail, after its phase.
+//! A command before a phase that fails ends the run before the phase: its jobs would do their work on what was not made
+//! ready. One behind it is run however the phase ended, and if it fails the run has failed.
+//!
+//! When the run is ended, a command is asked to end with all that it started in its process group, and killed 5 s later;
+//! one behind a phase, which undoes what was done, has a minute before.
 
 use super::status::Results;
 use crate::progress;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 use trueio_engine::create_output;
 use trueio_job::fio::{FioError, FioRequest};
 use trueio_job::{FileUse, Role};
 use trueio_model::{PhaseRecord, RunRecord, SteadyState};
-use trueio_run::{Observer, Tick};
+use trueio_run::{Observer, Tick, watch_signals};
 
-/// The commands of one phase.
-#[derive(Debug, Default, Clone)]
-struct OfPhase {
-    before: Vec<(String, String)>,
-    after: Vec<(String, String)>,
+/// The commands of one job, each with the file for what it prints.
+#[derive(Debug)]
+struct OfJob {
+    before: Option<(String, String)>,
+    after: Option<(String, String)>,
 }
 
 /// The commands of all phases.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
-    phases: Vec<OfPhase>,
+    phases: Vec<Vec<OfJob>>,
 }
 
 impl Commands {
     /// Those of a request. The reader has refused them unless they are allowed.
     pub(super) fn of(request: &FioRequest) -> Result<Self, FioError> {
-        let mut phases = vec![OfPhase::default()];
+        let mut phases = vec![Vec::new()];
         for job in &request.jobs {
             let Some(fio) = &job.fio else { continue };
             if job.options.get("stonewall").is_some_and(|value| value.text == "true") {
-                phases.push(OfPhase::default());
+                phases.push(Vec::new());
             }
             let Some(phase) = phases.last_mut().filter(|_| fio.clone == 0) else { continue };
             let command = |name: &str| fio.said(name).map(|word| word.text.clone()).filter(|text| !text.is_empty());
             let file_name = fio.name.replace('/', "_");
-            phase.before.extend(command("exec_prerun").map(|command| (format!("{file_name}.prerun.txt"), command)));
-            phase.after.extend(command("exec_postrun").map(|command| (format!("{file_name}.postrun.txt"), command)));
+            phase.push(OfJob {
+                before: command("exec_prerun").map(|command| (format!("{file_name}.prerun.txt"), command)),
+                after: command("exec_postrun").map(|command| (format!("{file_name}.postrun.txt"), command)),
+            });
         }
-        let has_any = phases.iter().any(|phase| !phase.before.is_empty() || !phase.after.is_empty());
+        let has_any = phases.iter().flatten().any(|job| job.before.is_some() || job.after.is_some());
         if has_any && !request.settings.allows_exec {
             let hint = Some("if that is meant, say `--allow-exec`".to_owned());
             return Err(FioError::of("a job would run commands", hint));
@@ -64,14 +73,15 @@ impl Commands {
 pub(super) struct Around {
     line: progress::Line,
     commands: Commands,
-    index: usize,
+    /// How many jobs of the phase have their first commands behind them.
+    begun: usize,
     failed: Option<String>,
     results: Results,
 }
 
 impl Around {
     pub(super) fn new(line: progress::Line, commands: Commands, results: Results) -> Self {
-        Self { line, commands, index: 0, failed: None, results }
+        Self { line, commands, begun: 0, failed: None, results }
     }
 
     /// Removes the progress; the first command that failed, and where the results go.
@@ -79,26 +89,68 @@ impl Around {
         self.line.clear();
         (self.failed.map(|message| FioError::of(message, None)), self.results)
     }
+}
 
-    fn run(&mut self, commands: &[(String, String)]) {
-        for (file, command) in commands {
-            // What an earlier run printed is replaced.
-            let result =
-                create_output(file).map_err(|error| format!("`{file}` cannot be made: {error}")).and_then(|output| {
-                    let errors = output.try_clone().map_err(|error| error.to_string())?;
-                    let status = Command::new("/bin/sh")
-                        .args(["-c", command])
-                        .stdin(Stdio::null())
-                        .stdout(output)
-                        .stderr(errors)
-                        .status()
-                        .map_err(|error| error.to_string())?;
-                    if status.success() { Ok(()) } else { Err(format!("{status}; what it printed is in `{file}`")) }
-                });
-            if let Err(reason) = result {
-                self.failed.get_or_insert(format!("the command `{command}` failed: {reason}"));
-            }
+/// When a command is asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// With the run: nothing is to be undone yet.
+    None,
+    /// Some time after the run was ended: it undoes what was done before.
+    Some,
+}
+
+/// How often a command is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long a command may go on after it was asked to end.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long a command behind a phase may go on when the run was ended.
+const UNDOING: Duration = Duration::from_secs(60);
+
+/// Runs a command to its end, or until the run is ended; or says why it failed.
+fn run(file: &str, command: &str, patience: Patience) -> Result<(), String> {
+    let told = |reason: String| format!("the command `{command}` failed: {reason}");
+    // What an earlier run printed is replaced.
+    let output = create_output(file).map_err(|error| told(format!("`{file}` cannot be made: {error}")))?;
+    let errors = output.try_clone().map_err(|error| told(error.to_string()))?;
+    let mut shell = Command::new("/bin/sh");
+    // A group of its own: a Ctrl-C is for this program, and what the shell starts ends with it.
+    shell.args(["-c", command]).stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
+    // SAFETY: between fork and exec a plain system call is made, nothing else.
+    unsafe {
+        shell.pre_exec(|| {
+            // Killed in whatever way, this program leaves no shell behind.
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
+    let mut child = shell.spawn().map_err(|error| told(error.to_string()))?;
+    let group = child.id() as i32;
+    let stop = watch_signals();
+    let (mut stopped, mut asked): (Option<Instant>, Option<Instant>) = (None, None);
+    loop {
+        match child.try_wait() {
+            Ok(Some(_)) if asked.is_some() => return Err(told("it was ended with the run".to_owned())),
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(told(format!("{status}; what it printed is in `{file}`"))),
+            Ok(None) => {}
+            Err(error) => return Err(told(error.to_string())),
         }
+        if stop.load(Relaxed) {
+            stopped.get_or_insert_with(Instant::now);
+        }
+        let is_over = stopped.is_some_and(|at| patience == Patience::None || at.elapsed() >= UNDOING);
+        let signal = match asked {
+            None if is_over => Some(libc::SIGTERM),
+            Some(at) if at.elapsed() >= GRACE => Some(libc::SIGKILL),
+            _ => None,
+        };
+        if let Some(signal) = signal {
+            asked.get_or_insert_with(Instant::now);
+            // SAFETY: a plain call; the group is our child's, which was not waited for, so the number is nobody else's.
+            unsafe { libc::kill(-group, signal) };
+        }
+        std::thread::sleep(LOOK);
     }
 }
 
@@ -107,10 +159,28 @@ impl Observer for Around {
         self.line.preparing(path, done_bytes, size_bytes);
     }
 
+    fn before_phase(&mut self, index: usize) -> Result<(), String> {
+        self.begun = 0;
+        for commands in self.commands.phases.get(index).into_iter().flatten() {
+            if let Some((file, command)) = &commands.before {
+                run(file, command, Patience::None)?;
+            }
+            self.begun += 1;
+        }
+        Ok(())
+    }
+
+    fn after_phase(&mut self, index: usize) {
+        // As in fio, a job whose first command failed has nothing to be undone.
+        let begun = self.commands.phases.get(index).into_iter().flatten().take(self.begun);
+        for (file, command) in begun.filter_map(|commands| commands.after.as_ref()) {
+            if let Err(reason) = run(file, command, Patience::Some) {
+                self.failed.get_or_insert(reason);
+            }
+        }
+    }
+
     fn phase_begins(&mut self, index: usize, count: usize, name: &str) {
-        self.index = index;
-        let commands = self.commands.phases.get(index).map(|phase| phase.before.clone()).unwrap_or_default();
-        self.run(&commands);
         self.line.phase_begins(index, count, name);
     }
 
@@ -126,7 +196,7 @@ impl Observer for Around {
         self.line.progress(tick);
     }
 
-    fn status_every(&self) -> Option<std::time::Duration> {
+    fn status_every(&self) -> Option<Duration> {
         self.results.every()
     }
 
@@ -136,7 +206,5 @@ impl Observer for Around {
 
     fn phase_ends(&mut self, phase: &PhaseRecord) {
         self.line.phase_ends(phase);
-        let commands = self.commands.phases.get(self.index).map(|phase| phase.after.clone()).unwrap_or_default();
-        self.run(&commands);
     }
 }

@@ -18,6 +18,8 @@ pub struct ServerResult<'a> {
     pub hostname: &'a str,
     /// Its port.
     pub port: u16,
+    /// Whether it still runs: its record is not whole yet.
+    pub is_running: bool,
     /// What it measured, if that came.
     pub record: Option<&'a RunRecord>,
     /// What is wrong with it: why there is no record, or what failed beside it.
@@ -47,7 +49,7 @@ pub fn render_clients(results: &[ServerResult<'_>], options: &FioOutput) -> Stri
             hostname: result.hostname,
             port: result.port,
             document: result.record.map(|record| {
-                let document = Document::of(record, options);
+                let document = Document::so_far(record, options, result.is_running);
                 Document { server: Some((result.hostname, result.port)), ..document }
             }),
             problem: result.problem,

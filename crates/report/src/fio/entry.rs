@@ -20,6 +20,8 @@ const EIO: i32 = 5;
 pub(super) struct Document<'a> {
     pub(super) record: &'a RunRecord,
     pub(super) options: &'a FioOutput,
+    /// The run goes on.
+    pub(super) is_interim: bool,
     pub(super) entries: Vec<Entry<'a>>,
     pub(super) disks: Vec<Disk>,
     /// When the run ended: milliseconds since 1970.
@@ -218,13 +220,18 @@ struct Unit<'a> {
 
 impl<'a> Document<'a> {
     pub(super) fn of(record: &'a RunRecord, options: &'a FioOutput) -> Self {
+        Self::so_far(record, options, options.is_interim)
+    }
+
+    /// The same of a run that goes on, or not.
+    pub(super) fn so_far(record: &'a RunRecord, options: &'a FioOutput, is_interim: bool) -> Self {
         let started_ms = match record.started_unix_ms {
             0 => record.started_unix_s.saturating_mul(1000),
             ms => ms,
         };
         let ended_ns = record.phases.iter().map(|p| p.begin_ns.saturating_add(p.elapsed_ns)).max().unwrap_or(0);
         let mut entries: Vec<Entry<'a>> =
-            entries_of(units_of(record)).iter().map(|units| entry(units, started_ms, options.is_interim)).collect();
+            entries_of(units_of(record)).iter().map(|units| entry(units, started_ms, is_interim)).collect();
         let mut groups: BTreeMap<(u32, usize), (u64, u64)> = BTreeMap::new();
         for entry in &entries {
             for (op, figures) in entry.directions() {
@@ -243,6 +250,7 @@ impl<'a> Document<'a> {
         Self {
             record,
             options,
+            is_interim,
             entries,
             disks: disks(record),
             ended_unix_ms: started_ms.saturating_add(ended_ns / 1_000_000),
@@ -258,7 +266,7 @@ impl<'a> Document<'a> {
             return None;
         }
         let first = &documents.iter().find(|document| !document.entries.is_empty())?.entries[0];
-        let is_interim = documents.iter().any(|document| document.options.is_interim);
+        let is_interim = documents.iter().any(|document| document.is_interim);
         let mut sum = entry(&units, 0, is_interim);
         (sum.name, sum.group, sum.began_unix_ms, sum.is_sum) = ("All clients", 0, first.began_unix_ms, true);
         for (_, figures) in sum.directions_mut() {

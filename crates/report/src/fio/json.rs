@@ -22,7 +22,7 @@ pub(super) fn json(document: &Document<'_>, has_bins: bool) -> String {
 /// The document on one line.
 pub(super) fn json_line(document: &Document<'_>) -> String {
     let mut root = root(document, false);
-    root.first("type", if document.options.is_interim { "interim" } else { "result" });
+    root.first("type", if document.is_interim { "interim" } else { "result" });
     root.line()
 }
 
@@ -200,9 +200,9 @@ fn labelled(labels: &[&str], shares: &[f64]) -> Object {
 /// Seconds that are left. Nothing is left at the end; meanwhile fio's largest number stands for what is not
 /// known.
 fn eta_s(document: &Document<'_>, entry: &Entry<'_>) -> u64 {
-    let runs = document.record.phases.last().filter(|_| document.options.is_interim);
+    let runs = document.record.phases.last().filter(|_| document.is_interim);
     let is_over = |phase| !runs.is_some_and(|last| std::ptr::eq(last, phase));
-    match (document.options.is_interim, entry.phase) {
+    match (document.is_interim, entry.phase) {
         (false, _) => 0,
         (true, Some(phase)) if is_over(phase) => 0,
         (true, Some(phase)) => {
@@ -298,7 +298,7 @@ fn evidence(document: &Document<'_>) -> Object {
     let mut object = Object::new();
     object.text("version", &record.tool.version).text("build", &record.tool.build).text("record", &record.id);
     let (how, reason) = outcome(&record.outcome);
-    object.text("outcome", if document.options.is_interim { "running" } else { how });
+    object.text("outcome", if document.is_interim { "running" } else { how });
     if let Some(reason) = reason {
         object.text("reason", reason);
     }
@@ -306,7 +306,7 @@ fn evidence(document: &Document<'_>) -> Object {
     for (position, phase) in record.phases.iter().enumerate() {
         let mut of = Object::new();
         of.text("name", &phase.name);
-        let is_running = document.options.is_interim && position + 1 == record.phases.len();
+        let is_running = document.is_interim && position + 1 == record.phases.len();
         let verdict = if is_running { "not judged yet".to_owned() } else { phase.verdict.to_string() };
         of.text("verdict", verdict).text("level", phase.level.to_string());
         let objections = phase

@@ -49,7 +49,7 @@ pub(super) fn normal(document: &Document<'_>) -> String {
             );
         }
     }
-    if document.record.outcome != Outcome::Complete && !document.options.is_interim {
+    if document.record.outcome != Outcome::Complete && !document.is_interim {
         let (how, reason) = outcome(&document.record.outcome);
         let _ = writeln!(text, "\ntrueio: the run was {how}: {}", clean(reason.unwrap_or("")));
     }
@@ -146,7 +146,7 @@ pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>)
 
 /// What the evidence says of the job's phase, and why.
 fn evidence(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
-    let is_interim = document.options.is_interim;
+    let is_interim = document.is_interim;
     let Some(phase) = entry.phase else {
         text.push_str(if is_interim { "     trueio    : has not begun\n" } else { "     trueio    : did not run\n" });
         return;

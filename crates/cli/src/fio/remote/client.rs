@@ -53,6 +53,8 @@ struct Server {
     lines: Vec<String>,
     progress: Option<Progress>,
     interim: Option<Box<RunRecord>>,
+    /// Whether that came since the last document.
+    is_fresh: bool,
     record: Option<Box<RunRecord>>,
     problem: Option<String>,
     is_over: bool,
@@ -133,6 +135,7 @@ fn servers_of(clients: &[Client], settings: &Settings) -> Result<(Vec<Server>, V
                 lines: Vec::new(),
                 progress: None,
                 interim: None,
+                is_fresh: false,
                 record: None,
                 problem: None,
                 is_over: false,
@@ -344,8 +347,9 @@ fn converse(
             failed.get_or_insert(failure);
         }
         bar.show(&together(servers));
-        if every.is_some_and(|every| told.elapsed() >= every) && servers.iter().any(|server| !server.is_over) {
+        if every.is_some_and(|every| is_due(servers, told.elapsed(), every)) {
             told = Instant::now();
+            servers.iter_mut().for_each(|server| server.is_fresh = false);
             let options = FioOutput { is_interim: true, ..results.options().clone() };
             let text = render_clients(&interim(servers), &options);
             if let Err(failure) = results.write(&text) {
@@ -397,7 +401,10 @@ fn take(events: &Receiver<Event>, servers: &mut [Server], logs: &mut LogFiles) -
     let server = &mut servers[index];
     match heard {
         Ok(ToClient::Progress(progress)) => server.progress = Some(progress),
-        Ok(ToClient::Interim(record)) => server.interim = Some(record),
+        Ok(ToClient::Interim(record)) => {
+            server.interim = Some(record);
+            server.is_fresh = true;
+        }
         Ok(ToClient::Log(part)) => logs.add(server, &part)?,
         Ok(ToClient::Done { record, problem }) => {
             server.record = Some(record);
@@ -515,6 +522,14 @@ fn is_log(suffix: &str) -> bool {
 
 // ---- the results --------------------------------------------------------------------------------
 
+/// Whether there is a document to write: each server that runs has sent results since the last one, or two intervals are over.
+/// None is written without those of all that run: each server's clock begins with its own measured part.
+fn is_due(servers: &[Server], since_last: Duration, every: Duration) -> bool {
+    let mut running = servers.iter().filter(|server| !server.is_over).peekable();
+    let is_late = since_last >= every.saturating_mul(2);
+    running.peek().is_some() && running.all(|server| server.is_fresh || (is_late && server.interim.is_some()))
+}
+
 /// What is known so far.
 fn interim<'a>(servers: &'a [Server]) -> Vec<ServerResult<'a>> {
     let of = |server: &'a Server| result(server, server.record.as_deref().or(server.interim.as_deref()));
@@ -523,6 +538,7 @@ fn interim<'a>(servers: &'a [Server]) -> Vec<ServerResult<'a>> {
 
 fn result<'a>(server: &'a Server, record: Option<&'a RunRecord>) -> ServerResult<'a> {
     ServerResult {
+        is_running: server.record.is_none(),
         hostname: server.address.hostname(),
         port: server.address.port(),
         record,

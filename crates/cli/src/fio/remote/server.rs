@@ -7,6 +7,7 @@ use super::session::SESSION;
 use super::stream::Listener;
 use crate::output;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, setsid, test_kill_process};
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,6 +27,8 @@ pub(in crate::fio) const LISTEN: &str = "--trueio-listen";
 pub(super) const ALLOW_WRITE: &str = "--allow-write=";
 /// Most sessions at once. More than a few disturb each other anyway.
 const SESSIONS_MAX: usize = 64;
+/// How long the server waits for descriptors or memory to come back.
+const SHORT_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
 /// This program, also if its file has been replaced since.
 pub(super) const THIS_PROGRAM: &str = "/proc/self/exe";
 
@@ -69,7 +72,14 @@ pub(in crate::fio) fn serve(serve: &Serve, settings: &Settings) -> ExitCode {
 /// The process that a file names, if it runs.
 fn running(path: &Path) -> Option<i32> {
     let pid = std::fs::read_to_string(path).ok()?.trim().parse::<i32>().ok()?;
-    test_kill_process(Pid::from_raw(pid)?).is_ok().then_some(pid)
+    // A number below 1 is that of a group, or of all processes.
+    let named = Some(pid).filter(|pid| *pid > 0).and_then(Pid::from_raw)?;
+    is_there(test_kill_process(named)).then_some(pid)
+}
+
+/// What an answer to a signal of nothing says: a process of another user is there, too.
+fn is_there(answer: rustix::io::Result<()>) -> bool {
+    matches!(answer, Ok(()) | Err(Errno::PERM))
 }
 
 fn into_background(listener: Listener, socket: &str, pid_file: &str, permits: &[String]) -> Result<(), String> {
@@ -124,8 +134,19 @@ fn attend(listener: &Listener, socket: &str, pid_file: &str, permits: &[String])
     while !stop.load(Relaxed) {
         sessions.retain_mut(|session| matches!(session.try_wait(), Ok(None)));
         let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&wait));
-        // Nobody there after all, or gone already: that is no matter of the server's.
-        let Ok(stream) = listener.accept() else { continue };
+        let stream = match listener.accept() {
+            Ok(stream) => stream,
+            Err(error) => {
+                // Nobody there after all, or gone already: that is no matter of the server's. Without a descriptor or
+                // memory left the client stays at the door, which must not keep this loop busy.
+                let is_short =
+                    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM));
+                if is_short {
+                    std::thread::sleep(SHORT_WAIT);
+                }
+                continue;
+            }
+        };
         if sessions.len() >= SESSIONS_MAX {
             eprintln!("fio: a client was turned away: {SESSIONS_MAX} are there already");
             continue;
@@ -155,4 +176,28 @@ fn attend(listener: &Listener, socket: &str, pid_file: &str, permits: &[String])
         let _ = std::fs::remove_file(path);
     }
     ExitCode::SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_names_a_running_process_only_by_a_number_of_one() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("pid");
+        let of = |text: &str| {
+            std::fs::write(&path, text).expect("a file");
+            running(&path)
+        };
+        let own = std::process::id() as i32;
+        assert_eq!(of(&format!("{own}\n")), Some(own));
+        // The group of this process, and all processes.
+        assert_eq!(
+            (of(&format!("-{own}")), of("-1"), of("0"), of("no number"), of("")),
+            (None, None, None, None, None)
+        );
+        assert!(is_there(Ok(())) && is_there(Err(Errno::PERM)), "another user's is there");
+        assert!(!is_there(Err(Errno::SRCH)));
+    }
 }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use trueio_job::fio::{Action, FioRequest, Settings, Surroundings, read};
 use trueio_job::{Beside, OptionRow};
 use trueio_model::{JobPlan, LogPlan, PhaseRecord, Plan, Prepare, RunRecord, SteadyState};
@@ -34,6 +34,8 @@ use trueio_wire::{
 
 /// The first word of a session's command line; then what it was handed, and what its server permits.
 pub(in crate::fio) const SESSION: &str = "--trueio-session";
+/// How long a client may wait for the plans of other servers before its jobs begin.
+const START_WAIT: Duration = Duration::from_secs(300);
 /// How much of a log is sent at once.
 const LOG_BYTES: u64 = 64 << 10;
 /// How often logs are looked at.
@@ -110,15 +112,10 @@ fn attend(mut stream: Stream, peer: &str, permits: &[String]) -> Result<(), Ende
     send(&mut stream, &ToClient::Planned(Planned { lines }), TO_CLIENT_BYTES_MAX)?;
     let is_over = Arc::new(AtomicBool::new(false));
     let begin = listen(stream.try_clone()?, is_over.clone())?;
-    loop {
-        match begin.recv_timeout(Duration::from_millis(200)) {
-            Ok(()) => break,
-            Err(RecvTimeoutError::Timeout) if stop.load(Relaxed) => {
-                return turn_away(&mut stream, "the server is being ended".to_owned());
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(WireError::Closed.into()),
-        }
+    match wait_for_start(&begin, || stop.load(Relaxed), START_WAIT) {
+        Ok(()) => {}
+        Err(NotBegun::Gone) => return Err(WireError::Closed.into()),
+        Err(why) => return turn_away(&mut stream, why.sentence()),
     }
     let (tx, writer) = talk(stream.try_clone()?)?;
     let tail = logs.as_ref().map(|logs| logs.follow(tx.clone())).transpose()?;
@@ -148,6 +145,42 @@ fn attend(mut stream: Stream, peer: &str, permits: &[String]) -> Result<(), Ende
     is_over.store(true, Relaxed);
     stream.end();
     Ok(())
+}
+
+/// Why a client's jobs do not begin.
+#[derive(Debug, PartialEq, Eq)]
+enum NotBegun {
+    /// The client is gone.
+    Gone,
+    /// The server ends.
+    Ended,
+    /// The client did not say so in time.
+    Late,
+}
+
+impl NotBegun {
+    fn sentence(&self) -> String {
+        match self {
+            NotBegun::Gone => "the client is gone".to_owned(),
+            NotBegun::Ended => "the server is being ended".to_owned(),
+            NotBegun::Late => format!("the client did not begin within {} s", START_WAIT.as_secs()),
+        }
+    }
+}
+
+/// Waits until the client lets its jobs begin, for as long as other servers may plan. A client that never does keeps a
+/// place from others.
+fn wait_for_start(begin: &Receiver<()>, is_ended: impl Fn() -> bool, wait: Duration) -> Result<(), NotBegun> {
+    let until = Instant::now() + wait;
+    loop {
+        match begin.recv_timeout(Duration::from_millis(200).min(until.saturating_duration_since(Instant::now()))) {
+            Ok(()) => return Ok(()),
+            Err(RecvTimeoutError::Disconnected) => return Err(NotBegun::Gone),
+            Err(RecvTimeoutError::Timeout) if is_ended() => return Err(NotBegun::Ended),
+            Err(RecvTimeoutError::Timeout) if Instant::now() >= until => return Err(NotBegun::Late),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
 }
 
 /// Tells the client why nothing is done.
@@ -402,6 +435,14 @@ impl Observer for Remote {
         self.around.preparing(path, done_bytes, size_bytes);
     }
 
+    fn before_phase(&mut self, index: usize) -> Result<(), String> {
+        self.around.before_phase(index)
+    }
+
+    fn after_phase(&mut self, index: usize) {
+        self.around.after_phase(index);
+    }
+
     fn phase_begins(&mut self, index: usize, count: usize, name: &str) {
         self.around.phase_begins(index, count, name);
         self.phase = format!("{}/{count} {name}", index + 1);
@@ -546,4 +587,21 @@ fn more(path: &Path, offset: u64) -> Option<String> {
     file.take(LOG_BYTES).read_to_end(&mut bytes).ok()?;
     // Logs are digits, commas and spaces.
     String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_does_not_begin_in_time_or_goes_away_keeps_no_place() {
+        let (begin, began) = channel();
+        let now = Duration::ZERO;
+        assert_eq!(wait_for_start(&began, || false, now), Err(NotBegun::Late));
+        assert_eq!(wait_for_start(&began, || true, Duration::from_secs(3600)), Err(NotBegun::Ended));
+        begin.send(()).expect("somebody waits");
+        assert_eq!(wait_for_start(&began, || false, Duration::from_secs(3600)), Ok(()));
+        drop(begin);
+        assert_eq!(wait_for_start(&began, || false, Duration::from_secs(3600)), Err(NotBegun::Gone));
+    }
 }
