@@ -4,9 +4,9 @@ mod fixture;
 
 use proptest::prelude::*;
 use trueio_model::{
-    Agreement, Contrast, Durability, DurabilityKind, Impossible, Outcome, PublishedFigure, PublishedRatio, RatioHere,
-    STUDY_FORMAT, STUDY_VERSION, Statistic, StudyFigure, StudyMetric, StudyMode, StudyRecord, StudyRow, StudySource,
-    Verdict,
+    Agreement, Contrast, Durability, DurabilityKind, EvidenceLevel, Impossible, Outcome, PublishedFigure,
+    PublishedRatio, RatioHere, STUDY_FORMAT, STUDY_VERSION, Statistic, StudyFigure, StudyMetric, StudyMode,
+    StudyRecord, StudyRow, StudySample, StudySource, Verdict,
 };
 use trueio_report::{Style, parse_study, study_html, study_json, study_progress, study_rows, study_terminal};
 
@@ -170,6 +170,106 @@ fn a_record_survives_its_json() {
     ] {
         assert!(parse_study(text).unwrap_err().to_string().contains(why), "{text}");
     }
+}
+
+/// A sample of which nothing is known but the flushes that the disk counted.
+fn flushed(flush_count: Option<u64>) -> StudySample {
+    StudySample {
+        place: 0,
+        round: 0,
+        begin_ns: 0,
+        figures: Vec::new(),
+        io_count: 1,
+        byte_count: 4096,
+        sync_count: 0,
+        verdict: Verdict::Supported,
+        level: EvidenceLevel::E1,
+        objections: Vec::new(),
+        flush_count,
+        error_count: 0,
+        conditions: Vec::new(),
+        outcome: Outcome::Complete,
+    }
+}
+
+#[test]
+fn the_flushes_that_the_disk_counted_stand_beside_each_row_that_writes() {
+    let with = |name: &str, counts: &[Option<u64>]| StudyRow {
+        samples: counts.iter().map(|count| flushed(*count)).collect(),
+        ..row(name, Some(1e8), None)
+    };
+    let mut record = record();
+    record.modes[0].rows = vec![
+        with("same", &[Some(32), Some(32)]),
+        with("spread", &[Some(40), Some(33), Some(35)]),
+        with("unseen", &[None]),
+        StudyRow { durability: None, ..with("reads", &[Some(7)]) },
+    ];
+    let (text, page) = (study_terminal(&record, &STYLE), study_html(&record));
+    assert!(text.contains("stable storage  flushes") && text.contains("flushes: how many the disk counted"), "{text}");
+    for (name, cell) in [("same", "32"), ("spread", "33 to 40"), ("unseen", "–"), ("reads", "")] {
+        let line = text.lines().find(|line| line.trim_start().starts_with(name)).expect("a row");
+        assert_eq!(line.rsplit("  ").next(), Some(if cell.is_empty() { "supported" } else { cell }), "{line}");
+        let table_row = page.split("<tr>").find(|row| row.contains(&format!(">{name}</th>"))).expect("a row");
+        let cells: Vec<&str> = table_row.split("<td").collect();
+        assert!(cells[cells.len() - 2].contains(&format!(">{cell}</td>")), "{name}: {table_row}");
+    }
+    // Where none were counted there is no such column.
+    record.modes[0].rows.iter_mut().for_each(|row| row.samples.clear());
+    let text = study_terminal(&record, &STYLE);
+    assert!(!text.contains("flushes"), "{text}");
+}
+
+/// Goal: the heat map has a cell for each place of two axes, dark where the figure is large, and marks what was durable.
+/// Method: four by three rows, each twice the one before; one refuted, one without a figure.
+#[test]
+fn a_mode_with_two_axes_is_drawn_as_a_heat_map_of_theirs_and_of_ours() {
+    let mut record = record();
+    let mut rows = Vec::new();
+    for (down, method) in ["a", "b", "c", "d"].into_iter().enumerate() {
+        for (across, block) in ["4k", "64k", "1m"].into_iter().enumerate() {
+            let value = 1e6 * f64::from(1 << (3 * down + across));
+            let mut made = row(&format!("{block} {method}"), Some(value), Some(value));
+            made.key = vec![("block".to_owned(), block.to_owned()), ("method".to_owned(), method.to_owned())];
+            rows.push(made);
+        }
+    }
+    rows[0].durability = Some(Durability { is: DurabilityKind::Refuted, witness: String::new() });
+    rows[1].figures.clear();
+    record.modes[0].rows = rows;
+    let page = study_html(&record);
+    let maps: Vec<&str> = page.split("<table class=\"heat\">").skip(1).collect();
+    let [theirs, ours] = maps.iter().map(|map| map.split("</table>").next().expect("an end")).collect::<Vec<_>>()[..]
+    else {
+        panic!("{} heat maps", maps.len())
+    };
+    for (map, figures, durable) in [(theirs, 12, 0), (ours, 11, 10)] {
+        assert_eq!(map.matches("<tr>").count(), 5, "a line for each method, and the head: {map}");
+        assert_eq!(map.matches("<th class=\"n\">").count(), 3, "a column for each block size: {map}");
+        assert_eq!(map.matches("background:rgba(31,111,178,").count(), figures, "{map}");
+        assert_eq!(map.matches('●').count(), durable, "{map}");
+    }
+    assert!(ours.contains("<td class=\"n\">–</td>"), "a row without a figure: {ours}");
+    // The least is the lightest and the largest the darkest.
+    let shades: Vec<f64> = ours
+        .split("178,")
+        .skip(1)
+        .map(|rest| rest.split(')').next().and_then(|text| text.parse().ok()).expect("a number"))
+        .collect();
+    assert!(shades.windows(2).all(|pair| pair[0] < pair[1]), "{shades:?}");
+    assert_eq!((shades[0], shades[10]), (0.05, 0.65));
+    // Fewer places, or one axis, are no map.
+    record.modes[0].rows.truncate(6);
+    assert!(!study_html(&record).contains("class=\"heat\""));
+}
+
+#[test]
+fn the_progress_line_tells_which_sample_of_how_many_and_what_is_left() {
+    let line = |left_ns| study_progress("improved", "64k FDATASYNC", 33, 126, left_ns);
+    assert_eq!(line(None), "34/126  improved  64k FDATASYNC");
+    assert_eq!(line(Some(37_200_000_000)), "34/126  improved  64k FDATASYNC  38 s left");
+    assert_eq!(line(Some(119_000_000_000)), "34/126  improved  64k FDATASYNC  119 s left");
+    assert_eq!(line(Some(121_000_000_000)), "34/126  improved  64k FDATASYNC  3 min left");
 }
 
 proptest! {

@@ -95,6 +95,7 @@ struct Row {
     verdict: String,
     durability: &'static str,
     durability_witness: String,
+    flushes: String,
     samples: String,
 }
 
@@ -139,7 +140,7 @@ impl PageMode {
             contrast_plot: plots::contrasts(&mode.contrasts),
             rows: lines.iter().map(row).collect(),
             contrasts,
-            marks: words::marks(&lines),
+            marks: words::marks(mode, &lines),
             lists: lists
                 .into_iter()
                 .filter(|(_, items)| !items.is_empty())
@@ -162,6 +163,7 @@ fn row(line: &Line<'_>) -> Row {
         verdict: only_first(row.verdict.map_or_else(String::new, |verdict| verdict.to_string())),
         durability: if line.is_first { words::durability_word(row) } else { "" },
         durability_witness: row.durability.as_ref().map_or_else(String::new, |d| cleaned(&d.witness)),
+        flushes: only_first(words::flushes(row)),
         samples: only_first(row.samples.len().to_string()),
     }
 }

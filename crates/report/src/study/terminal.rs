@@ -19,7 +19,7 @@ pub fn study_terminal(study: &StudyRecord, style: &Style) -> String {
     page.finish()
 }
 
-/// `improved 34/126  64k FDATASYNC  38 s left`.
+/// `34/126  improved  64k FDATASYNC  38 s left`.
 pub fn study_progress(mode: &str, row: &str, done: usize, count: usize, left_ns: Option<u64>) -> String {
     let left = left_ns.map_or_else(String::new, |ns| {
         let seconds = ns.div_ceil(1_000_000_000);
@@ -70,8 +70,8 @@ fn table(page: &mut Page, study: &StudyRecord, mode: &StudyMode) {
     let lines = words::lines(study, mode);
     let has_durability = mode.rows.iter().any(|row| row.durability.is_some());
     let has_figures = lines.iter().any(|line| line.figure_name() != lines[0].figure_name());
-    let mut head = vec!["", "figure", "published", "here", "95 % interval", "evidence", "stable storage"];
-    let keeps = [true, has_figures, true, true, true, true, has_durability];
+    let mut head = vec!["", "figure", "published", "here", "95 % interval", "evidence", "stable storage", "flushes"];
+    let keeps = [true, has_figures, true, true, true, true, has_durability, words::has_flushes(&mode.rows)];
     if !has_figures && let Some(first) = lines.first() {
         page.out.push_str(&format!("\n  {}\n", clean(&first.figure_name())));
     }
@@ -101,7 +101,7 @@ fn table(page: &mut Page, study: &StudyRecord, mode: &StudyMode) {
         let text = page.paint(paint, text.trim_end());
         page.line(&text);
     }
-    for mark in words::marks(&lines) {
+    for mark in words::marks(mode, &lines) {
         page.item(mark);
     }
 }
@@ -139,5 +139,6 @@ fn cells(line: &Line<'_>) -> Vec<String> {
         line.interval_text(),
         only_first(verdict),
         only_first(words::durability_word(row).to_owned()),
+        only_first(words::flushes(row)),
     ]
 }

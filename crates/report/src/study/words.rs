@@ -180,6 +180,24 @@ pub(super) fn durability_word(row: &StudyRow) -> &'static str {
     }
 }
 
+/// Flushes that the disk counted in each sample of a row that writes: the least and the most of them.
+pub(super) fn flushes(row: &StudyRow) -> String {
+    if row.durability.is_none() {
+        return String::new();
+    }
+    let counts = || row.samples.iter().filter_map(|sample| sample.flush_count);
+    match (counts().min(), counts().max()) {
+        (Some(least), Some(most)) if least == most => units::format_count(least),
+        (Some(least), Some(most)) => format!("{} to {}", units::format_count(least), units::format_count(most)),
+        _ => "–".to_owned(),
+    }
+}
+
+/// Whether the flushes of any row that writes were counted.
+pub(super) fn has_flushes(rows: &[StudyRow]) -> bool {
+    rows.iter().any(|row| row.durability.is_some() && row.samples.iter().any(|sample| sample.flush_count.is_some()))
+}
+
 /// How the samples of a mode were taken.
 pub(super) fn method(mode: &StudyMode) -> String {
     let samples =
@@ -222,8 +240,13 @@ pub(super) fn failures(mode: &StudyMode) -> Vec<String> {
 }
 
 /// What the marks of a table mean, as far as it has them.
-pub(super) fn marks(lines: &[Line<'_>]) -> Vec<&'static str> {
+pub(super) fn marks(mode: &StudyMode, lines: &[Line<'_>]) -> Vec<&'static str> {
     let mut out = Vec::new();
+    if has_flushes(&mode.rows) {
+        out.push(
+            "flushes: how many the disk counted while a sample ran, whoever asked for them; the least and the most.",
+        );
+    }
     if lines.iter().any(|line| line.published.iter().any(|f| f.impossible.is_some())) {
         out.push("! a published figure that cannot have measured what it says; the reasons stand below.");
     }
