@@ -6,16 +6,22 @@
 //! whole. Its start (fork, exec, linking) is part of its time, as it is for everybody who runs it.
 //!
 //! The file is handed over as a path: `/proc/PID/fd/N` of this process, which needs no name in any directory.
+//! What it should have written is known where the job says so (`verify = "pattern"`): then the file is read back after the
+//! time, and each block compared.
+//!
 //! The program inherits nothing else: no standard input, output into nothing, messages into memory (the last
 //! one is told if it fails). It is not sandboxed; the plan decides which programs may be started at all.
 //!
 //! Sources: proc(5) `/proc/pid/io`, pidfd_open(2), wait4(2), getrusage(2).
 
 use crate::recorder::{Progress, WorkerReport};
-use crate::worker::WorkerContext;
+use crate::request::Request;
+use crate::verify::{self, BlockSeal};
+use crate::worker::{FAILURES_MAX, WorkerContext};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
@@ -46,12 +52,51 @@ pub(crate) fn run(context: &WorkerContext<'_>, command: &CommandPlan) -> WorkerR
     if plan.limits.start_delay_ns > 0 {
         std::thread::sleep(Duration::from_nanos(plan.limits.start_delay_ns));
     }
-    let report = match prepared {
+    let mut report = match prepared {
         Ok((program, messages)) => measure(context, command, program, messages),
         Err(reason) => WorkerReport::failed(reason),
     };
     context.finished(report.fatal.is_some());
+    if report.fatal.is_none() && !report.was_stopped {
+        compare(context, &mut report);
+    }
     report
+}
+
+/// Reads back what the program should have written, and compares it. Not timed.
+fn compare(context: &WorkerContext<'_>, report: &mut WorkerReport) {
+    let Some(verify) = context.plan.verify.clone() else { return };
+    let seal = BlockSeal::new(verify);
+    let mut block = vec![0; context.plan.pattern.write_sizes.max_bytes().max(1) as usize];
+    for (target, plan) in context.files.iter().zip(&context.plan.files) {
+        // It is the disk that is to be read, and not the page cache.
+        if let Err(error) = target.file.sync_data() {
+            report.fatal = Some(format!("fdatasync of `{}` before it is compared failed: {error}", target.path));
+            return;
+        }
+        let _ = trueio_direct::evict(&target.file, 0, 0);
+        let (mut at, end) = (plan.offset_bytes, plan.offset_bytes + plan.size_bytes);
+        while at < end {
+            if context.stop.load(Relaxed) {
+                report.was_stopped = true;
+                return;
+            }
+            let length = (end - at).min(block.len() as u64) as usize;
+            if let Err(error) = target.file.read_exact_at(&mut block[..length], at) {
+                report.fatal = Some(format!("reading `{}` at offset {at} to compare it failed: {error}", target.path));
+                return;
+            }
+            report.verified_block_count += 1;
+            if let Err(difference) = seal.check(&mut block[..length], 0, at, 0) {
+                report.verify_failure_count += 1;
+                if report.verify_failures.len() < FAILURES_MAX {
+                    let request = Request { op: OpKind::Read, offset: at, length: length as u32, ..Request::NONE };
+                    report.verify_failures.push(verify::failure(&target.path, &request, difference));
+                }
+            }
+            at += length as u64;
+        }
+    }
 }
 
 /// The program with its arguments, and where its messages go.

@@ -1043,8 +1043,9 @@ pub const TABLE: &[OptionRow] = &[
         summary: "Another program that does the job's I/O in place of an engine (studies only)",
         detail: "`dd if=/dev/zero of={file} bs={bs} count={count} conv=notrunc`: `{file}` becomes the path of the job's \
                  file, `{bs}`, `{size}` and `{count}` numbers. It is timed from its start to its end, with the sync calls \
-                 that the job asks for at its end, and watched as an engine is; what it does within is not seen. A \
-                 job file cannot start a program: only a study can.",
+                 that the job asks for at its end, and watched as an engine is; what it does within is not seen. \
+                 `verify = \"pattern\"` reads back what it should have written. A job file cannot start a program: \
+                 only a study can.",
         section: Section::Engine,
         ..BASE
     },

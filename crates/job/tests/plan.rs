@@ -1518,6 +1518,10 @@ fn a_program_is_given_the_path_and_the_numbers_of_its_job() {
     assert_eq!(job.command.expect("a command").arguments, arguments);
     assert_eq!((job.engine, job.direct), (EngineKind::Command, DirectPolicy::Off));
     assert!(plan_one(&[&base[..], &[("fallocate", "truncate"), ("end_fsync", "1")]].concat()).is_ok());
+    // What it should have written is known; a header of ours in it is not to be had.
+    let compared = plan_one(&[&base[..], &[("verify", "pattern"), ("verify_pattern", "0x00")]].concat()).unwrap();
+    assert!(compared.verify.is_some_and(|verify| verify.pattern.is_some()));
+    assert_eq!(rule_name(&[&base[..], &[("verify", "xxhash")]].concat()), "command_impossible");
 }
 
 #[test]

@@ -32,6 +32,8 @@ const MEANINGFUL: &[&str] = &[
     "startdelay",
     "stonewall",
     "unlink",
+    "verify",
+    "verify_pattern",
     "zero_buffers",
 ];
 
@@ -54,6 +56,14 @@ pub(super) fn check_command(planner: &Planner, values: &Values, mix: OpMix, is_r
     if let Some(option) = values.said().find(|name| !MEANINGFUL.contains(name)) {
         let reason = format!("{} means nothing for another program", values.quote(option));
         return refuse(option, reason, "leave it out; what the program can do stands in its own arguments");
+    }
+    if values.choice("verify").is_some_and(|word| !["none", "pattern"].contains(&word)) {
+        let reason = format!("{}: no header of ours is in what another program writes", values.quote("verify"));
+        return refuse(
+            "verify",
+            reason,
+            "say `verify = \"pattern\"` and what it writes as `verify_pattern`, or leave it out",
+        );
     }
     if values.paths("filename").is_some_and(|paths| paths.len() > 1) {
         return refuse("filename", "a program is given one file".into(), "name one file");
