@@ -20,8 +20,8 @@ use trueio_job::{FactsSource, Machine};
 use trueio_model::{JobSpec, Outcome, Plan, StudyRecord, TargetKind};
 use trueio_run::{Observer, Tick, watch_signals};
 use trueio_study::{
-    Brought, EMBEDDED, Head, JOURNAL_FORMAT, Journal, Order, Refused, Samples, Standing, Study, Surroundings, Target,
-    Variables, Watcher, conduct, embedded, from_folder, needs,
+    Brought, EMBEDDED, Head, JOURNAL_FORMAT, Journal, MODEST_DISK, Order, Refused, Samples, Standing, Study,
+    Surroundings, Target, Variables, Watcher, conduct, embedded, from_folder, needs,
 };
 
 /// How long disks are watched idle before each row, in nanoseconds. Short, because rows are many.
@@ -158,8 +158,8 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let record = match found {
         Ok(record) => record,
         Err(Refused(why)) => {
-            // Nothing was measured: there is nothing to go on with.
-            if let Some(path) = &kept {
+            // Nothing was measured: there is nothing to go on with, but in what an earlier attempt left.
+            if let Some(path) = kept.as_ref().filter(|_| !matches.get_flag("resume")) {
                 let _ = std::fs::remove_file(path);
             }
             return Err(Failure::refused(why));
@@ -333,8 +333,11 @@ fn journal(study: &Study, order: Order, matches: &ArgMatches) -> Result<(Option<
         seed: order.seed,
     };
     if matches.get_flag("resume") {
-        let path = newest(&directory, &study.name).ok_or_else(|| {
-            Failure::refused(format!("there is no interrupted attempt at `{}` to go on with", study.name))
+        let all = std::fs::read_dir(&directory).into_iter().flatten().flatten().map(|entry| entry.path());
+        let journals = all.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+        let path = Journal::newest(journals, &head).map_err(|other| match other {
+            Some(error) => failed(&error),
+            None => Failure::refused(format!("there is no interrupted attempt at `{}` to go on with", study.name)),
         })?;
         let earlier = Journal::head(&path).map_err(|e| failed(&e))?;
         head.seed = earlier.seed;
@@ -351,16 +354,6 @@ fn journal(study: &Study, order: Order, matches: &ArgMatches) -> Result<(Option<
     let path = directory.join(format!("{}-{now}-{:04x}.jsonl", study.name, entropy() as u16));
     let journal = Journal::create(&path, &head).map_err(|e| failed(&e))?;
     Ok((Some(journal), Samples::new(), order))
-}
-
-/// The newest journal of a study.
-fn newest(directory: &Path, study: &str) -> Option<PathBuf> {
-    let entries = std::fs::read_dir(directory).ok()?.flatten();
-    let of_study = entries.filter(|entry| {
-        entry.file_name().to_str().is_some_and(|name| name.ends_with(".jsonl"))
-            && Journal::head(&entry.path()).is_ok_and(|head| head.study == study)
-    });
-    of_study.max_by_key(|entry| entry.metadata().and_then(|m| m.modified()).ok()).map(|entry| entry.path())
 }
 
 /// What a study asks of the program.
@@ -454,10 +447,12 @@ impl Watcher for StudyLine {
 fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let studies: Vec<Study> =
         EMBEDDED.iter().map(|study| embedded(study.name)).collect::<Result<_, _>>().map_err(Failure::refused)?;
+    let bounds: Vec<u64> = studies.iter().map(quick_s).collect::<Result<_, _>>()?;
     if matches.get_one::<PathBuf>("json").is_some_and(|p| p == Path::new("-")) {
         let all: Vec<_> = studies
             .iter()
-            .map(|study| {
+            .zip(&bounds)
+            .map(|(study, quick_s)| {
                 let source = &study.definition.source;
                 serde_json::json!({
                     "name": study.name,
@@ -468,6 +463,7 @@ fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
                         "name": name, "title": mode.title, "samples": mode.samples,
                     })).collect::<Vec<_>>(),
                     "published_figures": study.published.entries.len(),
+                    "quick_seconds_max": quick_s,
                 })
             })
             .collect();
@@ -477,7 +473,7 @@ fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
     let width = output::style(std::io::stdout().is_terminal()).width;
     let mut text = String::new();
-    for study in &studies {
+    for (study, quick_s) in studies.iter().zip(&bounds) {
         let definition = &study.definition;
         text.push_str(&format!("{}\n", study.name));
         trueio_report::wrap(&mut text, "    ", 4, &definition.title, width);
@@ -493,11 +489,23 @@ fn list(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         {
             trueio_report::wrap(&mut text, &format!("    {name:<9} "), 14, &definition.mode[name].title, width);
         }
+        let quick = format!("{quick_s} s at most");
+        trueio_report::wrap(&mut text, "    --quick   ", 14, &quick, width);
         text.push('\n');
     }
-    text.push_str("`trueio study NAME [TARGET]` runs one; --quick takes less than two minutes.\n");
+    let promise = format!(
+        "`trueio study NAME [TARGET]` runs one. What --quick takes at most is computed for an idle machine with a disk of {}.",
+        MODEST_DISK.words()
+    );
+    trueio_report::wrap(&mut text, "", 0, &promise, width);
     output::print_all(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The seconds that the quick mode of a study takes at most on a modest disk.
+fn quick_s(study: &Study) -> Result<u64, Failure> {
+    let longest = study.longest(&study.usual_modes(), true, MODEST_DISK);
+    Ok(longest.map_err(|e| Failure::refused(e.to_string()))?.as_secs_f64().ceil() as u64)
 }
 
 fn deliver(record: &StudyRecord, matches: &ArgMatches) -> Result<(), Failure> {

@@ -14,13 +14,13 @@ fn study(path: &Path) -> StudyRecord {
     trueio_report::parse_study(&fs::read_to_string(path).expect("a record")).expect("a study's record")
 }
 
-/// The study, so small that it takes seconds: its quick mode with 4 MiB instead of 32.
+/// The study, so small that it takes seconds: its quick mode with 4 MiB instead of 8.
 fn small(sandbox: &Sandbox) -> String {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/file-writers");
     let folder = sandbox.aside("file-writers");
     fs::create_dir_all(&folder).expect("a folder");
     let text = fs::read_to_string(from.join("study.toml")).expect("the study");
-    let smaller = text.replace("33554432", "4194304").replace("size = \"32m\"", "size = \"4m\"");
+    let smaller = text.replace("8388608", "4194304").replace("size = \"8m\"", "size = \"4m\"");
     assert_eq!(smaller.matches("4194304").count() + smaller.matches("\"4m\"").count(), 2, "the quick mode has changed");
     fs::write(folder.join("study.toml"), smaller).expect("the study");
     fs::copy(from.join("published.csv"), folder.join("published.csv")).expect("the figures");
@@ -66,14 +66,14 @@ fn as_published_it_downloads_overwrites_starts_dd_and_flushes_nothing() {
     assert_eq!(record.outcome, Outcome::Complete);
     let [mode] = &record.modes[..] else { panic!("{} modes", record.modes.len()) };
     assert_eq!(mode.rows.len(), if has_dd() { 8 } else { 7 });
-    assert_measured(mode, 32 * MIB);
+    assert_measured(mode, 8 * MIB);
     for row in &mode.rows {
         assert_eq!(row.durability.as_ref().map(|d| d.is), Some(DurabilityKind::NotAsked), "{}", row.name);
         assert_eq!(figure(row, StudyMetric::ElapsedUnsynced), None, "{}", row.name);
         let published = if row.name.starts_with("io_uring-direct") { 0 } else { 4 };
         assert_eq!(row.published.len(), published, "{}", row.name);
     }
-    assert!(mode.scale.iter().any(|words| words.contains("32 MiB instead of 5 GiB")), "{:?}", mode.scale);
+    assert!(mode.scale.iter().any(|words| words.contains("8 MiB instead of 5 GiB")), "{:?}", mode.scale);
     let text = ran.out_joined();
     for sentence in ["time with the source", "Did not ask for it", "o_direct", "published 1.33 times", "a data race"] {
         assert!(text.contains(sentence), "`{sentence}` is not in\n{text}");
@@ -119,9 +119,83 @@ fn done_right_on_a_device_all_flush_and_what_the_flush_costs_is_told_apart() {
         assert!(without.expect("it flushes") < with.expect("a time"), "{}", row.name);
         assert!(row.samples.iter().all(|sample| sample.sync_count == 1), "{}", row.name);
     }
-    let deep = mode.contrasts.iter().find(|c| c.of == "io_uring" && c.place.iter().any(|(_, value)| value == "64"));
-    assert!(deep.is_some_and(|contrast| contrast.ratio.is_some()), "depth 64 is set against depth 1 of plain writes");
+    let deep = mode.contrasts.iter().find(|c| c.of == "io_uring" && c.place.iter().any(|(_, value)| value == "8"));
+    assert!(deep.is_some_and(|contrast| contrast.ratio.is_some()), "depth 8 is set against depth 1 of plain writes");
     assert!(fs::read_to_string(&html).expect("a page").contains("<svg"));
+}
+
+/// One row of the improved mode that overwrites an existing file, and its record.
+fn overwrites(sandbox: &Sandbox, file: &str, writer: &str, command: impl Fn(&mut Command)) -> (Ran, StudyRow) {
+    let (folder, json) = (small(sandbox), sandbox.aside("s.json"));
+    let only = format!("writer={writer}");
+    let arguments = [
+        &["study", &folder, file, "--overwrite", file, "--quick", "--samples", "1", "--mode", "improved"][..],
+        &["--only", "operation=overwrite", "--only", "block=32k", "--only", "depth=1", "--only", &only][..],
+        &["--no-journal", "--no-evidence", "--allow-exec", "--json", json.to_str().unwrap()][..],
+    ];
+    let mut program = sandbox.command(&arguments.concat());
+    command(&mut program);
+    let ran = Ran::of(program.output().expect("the program starts"));
+    let mut record = study(&json);
+    (ran, record.modes[0].rows.remove(0))
+}
+
+#[track_caller]
+fn assert_caught(ran: &Ran, row: &StudyRow) {
+    ran.assert_code(1);
+    let why = row.failure.as_deref().unwrap_or_default();
+    assert!(why.contains("of 128 blocks did not read back as written; the first: offset 1048576"), "{why:?}: {ran:?}");
+    assert_eq!((row.verdict, row.figures.len()), (Some(Verdict::Contradicted), 0), "{ran:?}");
+}
+
+/// Goal: an overwrite whose content is wrong has no figure, whoever wrote; one that is right has.
+/// Method: somebody else writes into the same place all the time while one of our writers overwrites the file; and a
+/// `dd` that spoils a byte of what dd wrote.
+#[test]
+fn an_overwrite_that_left_something_else_is_caught_and_an_honest_one_is_not() {
+    use std::os::unix::fs::{FileExt, PermissionsExt};
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    let sandbox = Sandbox::new();
+    let file = sandbox.data_file("file", 4 * MIB as usize);
+    let name = file.to_str().expect("UTF-8");
+    let (ran, row) = overwrites(&sandbox, name, "control", |_| {});
+    ran.assert_code(0);
+    assert_eq!((row.failure.as_deref(), row.figures.is_empty()), (None, false), "{ran:?}");
+
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let spoiler = fs::File::options().write(true).open(&file).expect("the file");
+        let is_over = &is_over;
+        scope.spawn(move || {
+            while !is_over.load(Relaxed) {
+                spoiler.write_all_at(b"somebody else was here", MIB).expect("a write");
+            }
+        });
+        let (ran, row) = overwrites(&sandbox, name, "control", |_| {});
+        is_over.store(true, Relaxed);
+        assert_caught(&ran, &row);
+    });
+
+    let Some(dd) = ["/bin/dd", "/usr/bin/dd"].into_iter().find(|path| Path::new(path).exists()) else {
+        eprintln!("skipped: `dd` is not installed");
+        return;
+    };
+    let (ran, row) = overwrites(&sandbox, name, "dd", |_| {});
+    ran.assert_code(0);
+    assert_eq!((row.failure.as_deref(), row.figures.is_empty()), (None, false), "{ran:?}");
+    let programs = sandbox.aside("programs");
+    fs::create_dir_all(&programs).expect("a folder");
+    let script = format!(
+        "#!/bin/sh\n{dd} \"$@\" || exit\nfor word; do case $word in of=*) file=${{word#of=}};; esac; done\n\
+         printf x | {dd} of=\"$file\" bs=1 seek=1048580 conv=notrunc\n"
+    );
+    fs::write(programs.join("dd"), script).expect("a program");
+    fs::set_permissions(programs.join("dd"), fs::Permissions::from_mode(0o755)).expect("a mode");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let (ran, row) = overwrites(&sandbox, name, "dd", |command| {
+        command.env("PATH", &path);
+    });
+    assert_caught(&ran, &row);
 }
 
 /// Goal: the calls of the faithful mode are those of the source.

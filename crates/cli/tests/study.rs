@@ -184,12 +184,24 @@ fn an_interrupted_study_keeps_what_it_measured_and_goes_on_with_resume() {
     assert!(taken > 0 && taken < 1200, "{taken}");
     assert_eq!(sandbox.listing(), [""; 0]);
 
+    // An attempt elsewhere, interrupted later, is not in the way of going on here.
+    let elsewhere = sandbox.aside("elsewhere");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    let other = ["study", &folder, elsewhere.to_str().unwrap(), "--mode", "improved", "--samples", "400"];
+    let before = journalled(&sandbox);
+    let running = Running::start(&mut sandbox.command(&other));
+    running.wait_until("a few samples elsewhere", || journalled(&sandbox) > before + 2);
+    running.signal(libc::SIGINT);
+    running.wait().0.assert_code(1);
+
     // Other arguments are another run.
     sandbox.run(&["study", &folder, ".", "--mode", "faithful", "--resume"]).assert_refused(&["list of modes differs"]);
 
     let before = journalled(&sandbox);
     let running = Running::start(sandbox.command(&long).arg("--resume"));
     running.wait_until("more samples", || journalled(&sandbox) > before + 6);
+    // While one goes on, another may not write into the same journal.
+    sandbox.run(&[&long[..], &["--resume"]].concat()).assert_refused(&["is in use", ".jsonl"]);
     running.signal(libc::SIGINT);
     running.wait().0.assert_code(1);
     let second = study(std::path::Path::new(json));
@@ -202,6 +214,39 @@ fn an_interrupted_study_keeps_what_it_measured_and_goes_on_with_resume() {
     assert_eq!(second.modes[0].order_seed, first.modes[0].order_seed, "the order must be that of the first attempt");
     let note = second.modes[0].notes.iter().find(|n| n.contains("from an earlier attempt")).expect("it is said");
     assert!(note.starts_with(&format!("{taken} samples")), "{note}");
+}
+
+/// Goal: the line that stands on the terminal tells what is left, once a sample has shown how long one takes.
+#[test]
+fn the_progress_line_counts_samples_and_tells_the_time_that_is_left() {
+    let sandbox = Sandbox::new();
+    let folder = tiny(&sandbox);
+    let command = sandbox.command(&["study", &folder, ".", "--mode", "improved", "--no-evidence", "--no-journal"]);
+    let (text, code) = on_terminal(command, 100);
+    assert_eq!(code, Some(0), "{text}");
+    let last = text.split("18/18").nth(1).unwrap_or_else(|| panic!("the last sample is not told: {text}"));
+    assert!(last.trim_start().starts_with("improved") && last.contains(" s left"), "{text}");
+    let first = text.split("1/18").nth(1).and_then(|rest| rest.split("2/18").next()).expect("the first sample is told");
+    assert!(!first.contains("left"), "nothing is known yet: {first}");
+}
+
+/// Goal: an attempt that cannot be gone on with now is not lost.
+#[test]
+fn what_an_earlier_attempt_measured_outlives_a_refusal() {
+    let sandbox = Sandbox::new();
+    let folder = tiny(&sandbox);
+    let file = sandbox.data_file("target", 1 << 20);
+    let name = file.to_str().unwrap();
+    let long = ["study", &folder, name, "--overwrite", name, "--mode", "improved", "--samples", "400"];
+    let running = Running::start(&mut sandbox.command(&long));
+    running.wait_until("a few samples", || journalled(&sandbox) > 3);
+    running.signal(libc::SIGINT);
+    running.wait().0.assert_code(1);
+    let kept = journalled(&sandbox);
+    // The target is too small by now.
+    std::fs::File::options().write(true).open(&file).unwrap().set_len(4096).unwrap();
+    sandbox.run(&[&long[..], &["--resume"]].concat()).assert_refused(&[]);
+    assert_eq!(journalled(&sandbox), kept, "the journal is lost");
 }
 
 #[test]
@@ -267,7 +312,10 @@ fn the_list_describes_every_study() {
     let ran = sandbox.run(&["study", "list"]);
     ran.assert_code(0);
     for one in trueio_study::EMBEDDED {
-        assert!(ran.out.lines().any(|line| line == one.name), "{} is not listed", one.name);
+        let mut lines = ran.out.lines().skip_while(|line| *line != one.name).take_while(|line| !line.is_empty());
+        let quick = lines.find_map(|line| line.trim().strip_prefix("--quick")).expect(one.name);
+        let seconds = quick.trim().strip_suffix(" s at most").and_then(|text| text.parse::<u64>().ok());
+        assert!(seconds.is_some_and(|seconds| (1..120).contains(&seconds)), "{}: {quick}", one.name);
     }
     let json = sandbox.run(&["study", "list", "--json", "-"]);
     let all: serde_json::Value = serde_json::from_str(&json.out).unwrap();

@@ -622,6 +622,75 @@ mod tests {
         assert!((found[0].published[0].value - 30.0 / 17.5).abs() < 1e-9);
     }
 
+    /// Rows of two axes with a bandwidth and what became of their writes.
+    fn durable_row(block: &str, method: &str, value: f64, spread: f64, is: Option<DurabilityKind>) -> StudyRow {
+        let mut made = row(method, block, &[]);
+        made.key = vec![("block".to_owned(), block.to_owned()), ("method".to_owned(), method.to_owned())];
+        made.figures = vec![StudyFigure {
+            op: None,
+            metric: StudyMetric::Bandwidth,
+            statistic: Statistic::Median,
+            value,
+            interval: Some((value / spread, value * spread)),
+            samples: 6,
+        }];
+        made.durability = is.map(|is| trueio_model::Durability { is, witness: String::new() });
+        made
+    }
+
+    #[test]
+    fn the_fastest_durable_way_is_told_for_each_block_size_with_those_that_cannot_be_told_from_it() {
+        use DurabilityKind::{Declared, NotAsked, NotShown, Refuted, Shown};
+        let rows = [
+            durable_row("4k", "BUFFERED", 4e9, 1.01, Some(NotAsked)),
+            durable_row("4k", "FSYNC", 1e6, 1.01, Some(Shown)),
+            durable_row("4k", "O_SYNC", 2e6, 1.01, Some(Shown)),
+            durable_row("4k", "O_DSYNC", 2.02e6, 1.01, Some(Declared)),
+            durable_row("4k", "LIAR", 9e6, 1.01, Some(Refuted)),
+            durable_row("64k", "FSYNC", 8e6, 1.01, Some(Shown)),
+            durable_row("64k", "O_SYNC", 5e6, 1.01, Some(NotShown)),
+            durable_row("1m", "FSYNC", 8e6, 1.01, Some(NotShown)),
+        ];
+        let durable = best("method", "block", StudyMetric::Bandwidth, &rows, true);
+        assert_eq!(
+            durable,
+            [
+                "block 4k: the fastest durable way is O_DSYNC, 1.93 MiB/s; not to be told from it: O_SYNC.",
+                "block 64k: the fastest durable way is FSYNC, 7.63 MiB/s.",
+                "block 1m: no row is known to be durable.",
+            ]
+        );
+        let all = best("method", "block", StudyMetric::Bandwidth, &rows, false);
+        assert!(all[0].starts_with("block 4k: the fastest way is BUFFERED, "), "{all:?}");
+        // Of times the least is the best.
+        let mut times = rows[1..3].to_vec();
+        for row in &mut times {
+            row.figures[0].metric = StudyMetric::Elapsed;
+            row.figures[0].value /= 1e6;
+        }
+        let shortest = best("method", "block", StudyMetric::Elapsed, &times, true);
+        assert!(shortest[0].starts_with("block 4k: the fastest durable way is FSYNC, 1.00 s"), "{shortest:?}");
+    }
+
+    /// The source prints what it computes: the percentages of `cache-bypass` come out of its own seconds by our formula.
+    #[test]
+    fn the_percent_formula_gives_what_the_source_printed() {
+        let embedded = crate::EMBEDDED.iter().find(|study| study.name == "cache-bypass").expect("it is there");
+        let mut table = csv::Reader::from_reader(embedded.published.as_bytes());
+        let head = table.headers().expect("a head").clone();
+        let column = |name: &str| head.iter().position(|other| other == name).expect("a column");
+        let mut count = 0;
+        for record in table.records().map(|record| record.expect("a record")) {
+            let number = |name: &str| record[column(name)].parse::<f64>().expect("a number");
+            let said = by_formula(Some(Formula::PercentSaved), number("direct_s") / number("normal_s"));
+            let printed = number("direct_faster_percent_as_printed");
+            assert_eq!(said, format!(", {printed:.2} % faster by the source's formula"), "{record:?}");
+            count += 1;
+        }
+        assert_eq!(count, 10);
+        assert_eq!(by_formula(None, 0.5), "");
+    }
+
     fn here(value: f64, low: f64, high: f64) -> Option<RatioHere> {
         Some(RatioHere { value, interval: Some((low, high)) })
     }

@@ -11,8 +11,8 @@
 use crate::choose::{chosen_rows, without_lacking};
 use crate::conclude;
 use crate::definition::{Mode, RowOrder, Study};
-use crate::figures::{Asked, durability, figures, sample};
 use crate::journal::{Journal, Kept, Samples};
+use crate::measured::{Measured, Taken};
 use crate::rows::{Row, Variables};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -22,9 +22,8 @@ use std::time::Instant;
 use trueio_engine::BodyServer;
 use trueio_job::table::lay_over;
 use trueio_model::{
-    Check, Durability, DurabilityKind, JobPlan, JobSpec, Origin, Outcome, Plan, PublishedFigure, RunRecord,
-    STUDY_FORMAT, STUDY_VERSION, Statistic, StudyMode, StudyRecord, StudyRow, StudySample, StudySource, SyscallTrace,
-    Verdict,
+    JobPlan, JobSpec, Origin, Outcome, Plan, RunRecord, STUDY_FORMAT, STUDY_VERSION, Statistic, StudyMode, StudyRecord,
+    StudyRow, StudySource, TargetFacts,
 };
 use trueio_run::{Observer, Request, Session};
 
@@ -177,12 +176,14 @@ pub trait Watcher: Observer {
 }
 
 /// A mode that is planned.
-struct Prepared<'a> {
+pub(crate) struct Prepared<'a> {
     name: &'a str,
     mode: &'a Mode,
-    rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
     specs: Vec<JobSpec>,
-    plan: Plan,
+    pub(crate) plan: Plan,
+    /// What the plan is made for.
+    pub(crate) target: Target,
     samples: u32,
     /// Sentences about rows that are left out.
     left_out: Vec<String>,
@@ -239,6 +240,7 @@ pub fn conduct(
         began: Instant::now(),
         target: order.target.clone(),
         base: None,
+        seen: Vec::new(),
     };
     let mut modes = Vec::new();
     let mut outcome = Outcome::Complete;
@@ -276,7 +278,7 @@ pub fn conduct(
         question: study.definition.question.clone(),
         source: source(study),
         is_quick: order.is_quick,
-        targets: base.targets,
+        targets: run.seen,
         environment: base.environment,
         ruler: base.ruler,
         shown: study.definition.show.clone(),
@@ -321,21 +323,8 @@ fn prepare<'a>(
         plan(&mut specs.clone(), other, programs, surroundings)?;
     }
     let plan = plan(&mut specs, &order.target, programs, surroundings)?;
-    let samples = order.samples.unwrap_or_else(|| {
-        let quick = study.definition.quick.samples.filter(|_| order.is_quick);
-        quick.map_or(mode.samples, |most| mode.samples.min(most))
-    });
-    Ok(Prepared { name, mode, rows, specs, plan, samples, left_out })
-}
-
-/// A row while it is measured.
-#[derive(Default)]
-struct Measured {
-    samples: Vec<StudySample>,
-    worst: Option<(Verdict, Vec<Check>)>,
-    durability: Option<Durability>,
-    syscalls: Option<SyscallTrace>,
-    failure: Option<String>,
+    let samples = order.samples.unwrap_or_else(|| study.samples(mode, order.is_quick));
+    Ok(Prepared { name, mode, rows, specs, plan, target: order.target.clone(), samples, left_out })
 }
 
 struct Run<'a> {
@@ -353,8 +342,10 @@ struct Run<'a> {
     began: Instant,
     /// What it is done to; under another name once it was moved.
     target: Target,
-    /// The first session's record: the machine, the targets.
+    /// The first session's record: the machine.
     base: Option<RunRecord>,
+    /// The targets that were seen, those of an earlier attempt first.
+    seen: Vec<TargetFacts>,
 }
 
 impl<'a> Run<'a> {
@@ -414,9 +405,8 @@ impl<'a> Run<'a> {
                     outcome = Outcome::Failed { reason: chain(&error) };
                     break 'rounds;
                 }
-                let is_write_through =
-                    session.as_ref().map(|s| s.record()).or(self.base.as_ref()).is_some_and(all_write_through);
-                let at = Taken { place, round, begin_ns, is_write_through };
+                self.remember(&kept.targets);
+                let at = Taken { place, round, begin_ns };
                 measured[index].take(&kept, prepared.plan.jobs.get(index), &at);
                 place += 1;
                 match kept.phase.outcome {
@@ -471,10 +461,12 @@ impl<'a> Run<'a> {
         session.accept(&prepared.rows[index].accepts);
         let phase = session.run_phase(index, |job: &mut JobPlan| job.seed ^= seed, &mut Inner(&mut *self.watcher))?;
         session.settle(index)?;
-        Ok(Kept { phase, conditions })
+        let files = prepared.plan.jobs.get(index).map(|job| job.files.clone()).unwrap_or_default();
+        Ok(Kept { phase, conditions, files, targets: session.record().targets.clone() })
     }
 
-    /// Sees to it that what a row needs is so; plans again if the target has another name then. What was found.
+    /// Sees to it that what a row needs is so, and that the plan is made for where that is: the target may have another
+    /// name since the mode was planned, or be another of two. What was found.
     fn see_to(
         &mut self,
         prepared: &mut Prepared<'_>,
@@ -483,28 +475,31 @@ impl<'a> Run<'a> {
         notes: &mut Vec<String>,
     ) -> Result<Vec<(String, String)>, String> {
         let needs = &prepared.rows[index].needs;
-        if needs.is_empty() {
-            return Ok(Vec::new());
+        let mut brought = Brought::default();
+        if !needs.is_empty() {
+            brought = match self.surroundings.holds(needs, &self.target)? {
+                Some(brought) => brought,
+                None => {
+                    self.leave(session);
+                    self.surroundings.bring(needs, &self.target)?
+                }
+            };
         }
-        let brought = match self.surroundings.holds(needs, &self.target)? {
-            Some(brought) => brought,
-            None => {
-                self.leave(session);
-                self.surroundings.bring(needs, &self.target)?
-            }
-        };
         for note in brought.notes {
             if !notes.contains(&note) {
                 notes.push(note);
             }
         }
-        if let Some(target) = brought.target
-            && target != self.target
-        {
+        if let Some(target) = brought.target {
             self.target = target;
+        }
+        if prepared.target != self.target {
+            self.leave(session);
+            let mut specs = prepared.specs.clone();
             let programs = &self.study.definition.programs;
-            prepared.plan =
-                plan(&mut prepared.specs, &self.target, programs, self.surroundings).map_err(|refused| refused.0)?;
+            prepared.plan = plan(&mut specs, &self.target, programs, self.surroundings).map_err(|refused| refused.0)?;
+            prepared.specs = specs;
+            prepared.target = self.target.clone();
         }
         Ok(brought.conditions)
     }
@@ -523,18 +518,16 @@ impl<'a> Run<'a> {
     /// Closes everything of the target; the first session's record is kept for what it says of the machine.
     fn leave(&mut self, session: &mut Option<Session<'a>>) {
         if let Some(record) = session.take().map(|session| session.finish(Outcome::Complete)) {
-            match &mut self.base {
-                Some(base) => {
-                    for target in record.targets {
-                        let is_known = |known: &trueio_model::TargetFacts| {
-                            known.disks == target.disks && known.kind == target.kind
-                        };
-                        if !base.targets.iter().any(is_known) {
-                            base.targets.push(target);
-                        }
-                    }
-                }
-                None => self.base = Some(record),
+            self.remember(&record.targets);
+            self.base.get_or_insert(record);
+        }
+    }
+
+    /// Keeps what was seen of targets, each once.
+    fn remember(&mut self, targets: &[TargetFacts]) {
+        for target in targets {
+            if !self.seen.iter().any(|known| known.disks == target.disks && known.kind == target.kind) {
+                self.seen.push(target.clone());
             }
         }
     }
@@ -548,34 +541,11 @@ impl<'a> Run<'a> {
     ) -> StudyMode {
         let statistics: Vec<(trueio_model::StudyMetric, Statistic)> =
             self.study.definition.published.figure.iter().map(|figure| (figure.metric, figure.statistic)).collect();
-        let rows: Vec<StudyRow> =
-            prepared
-                .rows
-                .iter()
-                .zip(&prepared.plan.jobs)
-                .zip(measured)
-                .map(|((row, job), measured)| {
-                    let figures = figures(&measured.samples, &statistics);
-                    let (verdict, checks) = measured.worst.map_or((None, Vec::new()), |(v, c)| (Some(v), c));
-                    StudyRow {
-                        name: row.name.clone(),
-                        key: row.key.clone(),
-                        shape: shape(job),
-                        files: job.files.clone(),
-                        as_published: self.study.definition.row_format.as_deref().map(|format| {
-                            crate::row_format::render(format, self.study, &row.key, &self.target, &figures)
-                        }),
-                        figures,
-                        samples: measured.samples,
-                        published: published(self.study, row),
-                        verdict,
-                        checks,
-                        durability: measured.durability,
-                        syscalls: measured.syscalls,
-                        failure: measured.failure,
-                    }
-                })
-                .collect();
+        let rows: Vec<StudyRow> = measured
+            .into_iter()
+            .enumerate()
+            .map(|(index, measured)| measured.into_row(self.study, &prepared, index, &statistics))
+            .collect();
         let mut scale = Vec::new();
         if self.order.is_quick {
             scale.extend(self.study.definition.quick.scale.iter().cloned());
@@ -631,83 +601,6 @@ impl Observer for Inner<'_> {
     fn progress(&mut self, tick: &trueio_run::Tick) {
         self.0.progress(tick);
     }
-}
-
-/// Where and when a sample was taken.
-struct Taken {
-    place: u32,
-    round: u32,
-    begin_ns: u64,
-    is_write_through: bool,
-}
-
-impl Measured {
-    fn take(&mut self, kept: &Kept, job: Option<&JobPlan>, at: &Taken) {
-        let phase = &kept.phase;
-        let sample = sample(phase, at.place, at.round, at.begin_ns);
-        self.samples.push(StudySample { conditions: kept.conditions.clone(), ..sample });
-        // What a phase lacks that was cut short says nothing of its row.
-        if matches!(phase.outcome, Outcome::Interrupted { .. }) {
-            return;
-        }
-        if self.worst.as_ref().is_none_or(|(verdict, _)| phase.verdict > *verdict) {
-            self.worst = Some((phase.verdict, phase.checks.clone()));
-        }
-        if phase.syscalls.is_some() {
-            self.syscalls.clone_from(&phase.syscalls);
-        }
-        let Some(job) = job else { return };
-        let found = durability(&phase.checks, Asked::of(job), at.is_write_through);
-        // One sample that shows the contrary outweighs the others; one that shows it outweighs those that saw nothing.
-        let weight = |found: &Option<Durability>| match found.as_ref().map(|d| d.is) {
-            Some(DurabilityKind::Refuted) => 3,
-            Some(DurabilityKind::Shown) => 2,
-            Some(_) => 1,
-            None => 0,
-        };
-        if weight(&found) > weight(&self.durability) {
-            self.durability = found;
-        }
-    }
-}
-
-/// Whether every disk under the targets says that it has no volatile cache.
-fn all_write_through(record: &RunRecord) -> bool {
-    let mut disks = record.targets.iter().flat_map(|target| &target.disks).peekable();
-    disks.peek().is_some() && disks.all(|disk| disk.write_cache.value.as_deref() == Some("write through"))
-}
-
-fn published(study: &Study, row: &Row) -> Vec<PublishedFigure> {
-    let of = study.published.entries.iter().filter(|entry| entry.is_of(&row.key));
-    of.map(|entry| PublishedFigure {
-        op: entry.op,
-        metric: entry.metric,
-        statistic: entry.statistic,
-        value: entry.value,
-        setting: entry.setting.clone(),
-        impossible: entry.impossible.as_ref().map(|found| found.sentence.clone()),
-    })
-    .collect()
-}
-
-/// A job in short: what differs from row to row.
-fn shape(job: &JobPlan) -> String {
-    if let Some(command) = &job.command {
-        return command.arguments.join(" ");
-    }
-    let said = |name: &str| job.values.iter().find(|v| v.name == name).map_or("", |v| v.value.as_str());
-    let mut words = vec![said("rw").to_owned(), said("bs").to_owned(), job.engine.name().to_owned()];
-    words.push(format!("depth {}", job.queue.depth));
-    match job.direct {
-        trueio_model::DirectPolicy::Off => {}
-        _ => words.push("direct".to_owned()),
-    }
-    match job.sync {
-        trueio_model::SyncMode::None => {}
-        trueio_model::SyncMode::Dsync => words.push("O_DSYNC".to_owned()),
-        trueio_model::SyncMode::Sync => words.push("O_SYNC".to_owned()),
-    }
-    words.join(" ")
 }
 
 fn shuffle(sequence: &mut [usize], random: &mut SplitMix64) {

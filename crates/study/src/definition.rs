@@ -557,6 +557,12 @@ impl Study {
         if mode.axis.is_empty() { &self.definition.axis } else { &mode.axis }
     }
 
+    /// Samples a row of a mode has, if the user does not say.
+    pub fn samples(&self, mode: &Mode, is_quick: bool) -> u32 {
+        let most = self.definition.quick.samples.filter(|_| is_quick);
+        most.map_or(mode.samples, |most| mode.samples.min(most))
+    }
+
     /// True if an option of it speaks of the study's own server: `${server}`.
     pub(crate) fn uses_server(&self) -> bool {
         let definition = &self.definition;

@@ -3,13 +3,17 @@
 //! A text file: a line that says which study this is, then a line a sample with its whole phase record. A last line
 //! that was cut off by a crash is left out; anything else that cannot be read is an error, because going on from a
 //! damaged file would mix two experiments.
+//!
+//! Who writes one holds a lock on it (flock(2)), so that two that go on with the same attempt do not mix their samples. The
+//! lock ends with the process, however that ends.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{BufRead, BufReader, Seek, Write};
 use std::path::{Path, PathBuf};
-use trueio_model::PhaseRecord;
+use std::time::SystemTime;
+use trueio_model::{FilePlan, PhaseRecord, TargetFacts};
 
 /// The first line: what must be the same to go on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +43,24 @@ pub struct Head {
     pub seed: u64,
 }
 
+impl Head {
+    /// What must be the same to go on, and is not; the first such thing. The seed is taken over from the one that is gone on
+    /// with.
+    pub fn differs(&self, other: &Head) -> Option<&'static str> {
+        let differs = [
+            ("study", self.study != other.study),
+            ("definition of the study", self.definition != other.definition),
+            ("target", self.target != other.target),
+            ("list of modes", self.modes != other.modes),
+            ("size (`--quick`)", self.is_quick != other.is_quick),
+            ("list of added options", self.extra != other.extra),
+            ("choice of rows (`--only`)", self.only != other.only),
+            ("number of samples", self.samples != other.samples),
+        ];
+        differs.into_iter().find(|(_, differs)| *differs).map(|(what, _)| what)
+    }
+}
+
 /// The `format` of the first line.
 pub const JOURNAL_FORMAT: &str = "trueio-study-journal";
 
@@ -50,6 +72,10 @@ struct Line<P> {
     round: u32,
     #[serde(default)]
     conditions: Vec<(String, String)>,
+    #[serde(default)]
+    files: Vec<FilePlan>,
+    #[serde(default)]
+    targets: Vec<TargetFacts>,
     phase: P,
 }
 
@@ -60,6 +86,10 @@ pub struct Kept {
     pub phase: PhaseRecord,
     /// What had to be so, and what was found.
     pub conditions: Vec<(String, String)>,
+    /// The files that it used, by the names that they had then.
+    pub files: Vec<FilePlan>,
+    /// What was seen of the disks under them then: whether they declare a volatile cache, for one.
+    pub targets: Vec<TargetFacts>,
 }
 
 /// The samples of an earlier attempt: mode, row, round.
@@ -88,6 +118,18 @@ pub enum JournalError {
         /// Why.
         reason: String,
     },
+    /// Somebody else is writing it.
+    #[error("the journal `{}` is in use: a study that is running now writes it", path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is gone: the study that it belonged to was completed meanwhile.
+    #[error("the journal `{}` is gone: its study was completed meanwhile", path.display())]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
     /// It belongs to another study, or to another run of it.
     #[error("the journal `{}` is of another run: its {what} differs", path.display())]
     Other {
@@ -113,6 +155,7 @@ impl Journal {
     pub fn create(path: &Path, head: &Head) -> Result<Self, JournalError> {
         let io = |source| JournalError::Io { path: path.to_owned(), verb: "written", source };
         let file = File::options().write(true).create_new(true).open(path).map_err(io)?;
+        lock(&file, path)?;
         let mut journal = Self { path: path.to_owned(), file };
         journal.line(head)?;
         Ok(journal)
@@ -145,21 +188,12 @@ impl Journal {
     /// It cannot be read, is damaged, or belongs to another run.
     pub fn resume(path: &Path, head: &Head) -> Result<(Self, Samples), JournalError> {
         let found = Self::head(path)?;
-        let differs = [
-            ("study", found.study != head.study),
-            ("definition of the study", found.definition != head.definition),
-            ("target", found.target != head.target),
-            ("list of modes", found.modes != head.modes),
-            ("size (`--quick`)", found.is_quick != head.is_quick),
-            ("list of added options", found.extra != head.extra),
-            ("choice of rows (`--only`)", found.only != head.only),
-            ("number of samples", found.samples != head.samples),
-        ];
-        if let Some((what, _)) = differs.into_iter().find(|(_, differs)| *differs) {
+        if let Some(what) = found.differs(head) {
             return Err(JournalError::Other { path: path.to_owned(), what });
         }
         let io = |verb| move |source| JournalError::Io { path: path.to_owned(), verb, source };
-        let file = File::options().read(true).write(true).open(path).map_err(io("read"))?;
+        let mut file = File::options().read(true).write(true).open(path).map_err(io("read"))?;
+        lock(&file, path)?;
         let mut reader = BufReader::new(&file);
         let mut samples = Samples::new();
         let (mut text, mut end, mut number) = (String::new(), 0u64, 0);
@@ -177,15 +211,37 @@ impl Journal {
                     line: number,
                     reason: e.to_string(),
                 })?;
-                let kept = Kept { phase: line.phase, conditions: line.conditions };
+                let kept =
+                    Kept { phase: line.phase, conditions: line.conditions, files: line.files, targets: line.targets };
                 samples.insert((line.mode, line.row, line.round), kept);
             }
             end += length as u64;
         }
-        let mut file = File::options().write(true).open(path).map_err(io("written"))?;
         file.set_len(end).map_err(io("written"))?;
         file.seek(std::io::SeekFrom::End(0)).map_err(io("written"))?;
         Ok((Self { path: path.to_owned(), file }, samples))
+    }
+
+    /// The newest of these journals with which `head` can go on. Those that cannot be read are not looked at.
+    ///
+    /// # Errors
+    /// What differs in the newest of the same study, if possible at the same target; `None` if there is none of it.
+    pub fn newest(paths: impl IntoIterator<Item = PathBuf>, head: &Head) -> Result<PathBuf, Option<JournalError>> {
+        let mut found: Vec<(Option<SystemTime>, PathBuf, Option<&'static str>)> = paths
+            .into_iter()
+            .filter_map(|path| {
+                let other = Self::head(&path).ok().filter(|other| other.study == head.study)?;
+                let changed = std::fs::metadata(&path).and_then(|m| m.modified()).ok();
+                Some((changed, path, other.differs(head)))
+            })
+            .collect();
+        found.sort_by_key(|(changed, ..)| std::cmp::Reverse(*changed));
+        if let Some(at) = found.iter().position(|(_, _, what)| what.is_none()) {
+            return Ok(found.swap_remove(at).1);
+        }
+        // What differs is best told of an attempt at the same target.
+        let at = found.iter().position(|(_, _, what)| *what != Some("target")).unwrap_or(0);
+        Err(found.into_iter().nth(at).and_then(|(_, path, what)| Some(JournalError::Other { path, what: what? })))
     }
 
     /// Adds a sample.
@@ -193,8 +249,15 @@ impl Journal {
     /// # Errors
     /// It could not be written.
     pub fn add(&mut self, mode: &str, row: &str, round: u32, kept: &Kept) -> Result<(), JournalError> {
-        let conditions = kept.conditions.clone();
-        self.line(&Line { mode: mode.to_owned(), row: row.to_owned(), round, conditions, phase: &kept.phase })
+        self.line(&Line {
+            mode: mode.to_owned(),
+            row: row.to_owned(),
+            round,
+            conditions: kept.conditions.clone(),
+            files: kept.files.clone(),
+            targets: kept.targets.clone(),
+            phase: &kept.phase,
+        })
     }
 
     /// Where it is.
@@ -208,4 +271,23 @@ impl Journal {
         text.push('\n');
         self.file.write_all(text.as_bytes()).map_err(io)
     }
+}
+
+/// Takes the lock of a journal, or says who has it.
+fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(JournalError::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(source)) => {
+            // A filesystem without locks: two at once are then not noticed.
+            if source.kind() != std::io::ErrorKind::Unsupported {
+                return Err(JournalError::Io { path: path.to_owned(), verb: "locked", source });
+            }
+        }
+    }
+    // It was opened before who completed it removed it.
+    if !path.exists() {
+        return Err(JournalError::Gone { path: path.to_owned() });
+    }
+    Ok(())
 }

@@ -6,6 +6,7 @@
 //!
 //! Cannot do: print, store, plan (the caller plans, because refusals are his to show).
 
+mod bound;
 mod catalog;
 mod choose;
 mod conclude;
@@ -13,10 +14,12 @@ mod conduct;
 mod definition;
 mod figures;
 mod journal;
+mod measured;
 mod published;
 mod row_format;
 mod rows;
 
+pub use bound::{DiskSpeed, MODEST_DISK};
 pub use catalog::{EMBEDDED, Embedded, embedded, from_folder};
 pub use choose::needs;
 pub use conduct::{Brought, Order, Refused, Standing, Surroundings, Target, Watcher, conduct};

@@ -107,3 +107,41 @@ fn pieces(format: &str) -> Result<Vec<Piece<'_>>, String> {
     out.push(Piece::Text(rest));
     Ok(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows of `write-flags` are printed as benchmark.js prints its own: `padL(block, 10) | path | padR(names, 38) |
+    /// padL(x.xx, 8) MB/s`. Method: the published figures, printed by our format, are the lines that were published.
+    #[test]
+    fn rows_of_write_flags_look_like_those_of_the_source() {
+        let study = crate::embedded("write-flags").expect("it is there");
+        let format = study.definition.row_format.clone().expect("the source has a format");
+        let target = |path: &str| Target::Existing { path: path.to_owned(), overwrite: true, signatures: None };
+        let embedded = crate::EMBEDDED.iter().find(|one| one.name == "write-flags").expect("it is there");
+        let lines: Vec<&str> = embedded.published.lines().skip(1).collect();
+        let rows = crate::rows(&study, "faithful", false, &Default::default(), &[]).expect("rows");
+        assert_eq!((lines.len(), rows.len()), (294, 294));
+        let print = |row: &crate::Row, target: &Target, value: f64| {
+            let figure = StudyFigure {
+                op: None,
+                metric: StudyMetric::Bandwidth,
+                statistic: Statistic::Median,
+                value,
+                interval: None,
+                samples: 1,
+            };
+            render(&format, &study, &row.key, target, &[figure])
+        };
+        for (row, line) in rows.iter().zip(lines) {
+            let [block, method, rate] = line.split(',').collect::<Vec<_>>()[..] else { panic!("{line}") };
+            let printed = print(row, &target("/dev/sda"), rate.parse::<f64>().expect("a number") * 1_048_576.0);
+            assert_eq!(printed, format!("{block:>10} | /dev/sda | {method:<38} | {rate:>8} MB/s"));
+        }
+        assert_eq!(
+            print(&rows[0], &Target::NewFile { path: "x/trueio-study.dat".to_owned() }, 2461.54 * 1_048_576.0),
+            "      4096 | file | BUFFERED                               |  2461.54 MB/s"
+        );
+    }
+}
