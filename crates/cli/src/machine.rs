@@ -134,6 +134,15 @@ impl FactsSource for Live {
         trueio_engine::source_length(address).map_err(|e| crate::failure::line(&e))
     }
 
+    fn memory_nodes(&self) -> Result<Vec<(u32, Vec<u32>)>, String> {
+        let read = |file: &str| {
+            let path = format!("/sys/devices/system/node/{file}");
+            std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))
+        };
+        let nodes = numbers(&read("online")?).into_iter();
+        nodes.map(|node| Ok((node, numbers(&read(&format!("node{node}/cpulist"))?)))).collect()
+    }
+
     fn iolog(&self, log: &str, settings: &ReplaySettings) -> Result<IologSummary, String> {
         // It is read once now and once when it is replayed: a pipe could not be.
         let path = if log == "-" { "/dev/stdin" } else { log };
@@ -254,6 +263,15 @@ fn obstacle_of_kernel(path: &Path) -> Option<String> {
 fn not_writable(path: &Path) -> Option<String> {
     let error = rustix::fs::access(path, rustix::fs::Access::WRITE_OK).err()?;
     Some(format!("`{}`: {}", path.display(), std::io::Error::from(error)))
+}
+
+/// A list of the kernel's: `0,2-3`.
+fn numbers(list: &str) -> Vec<u32> {
+    let ranges = list.trim().split(',').filter_map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse::<u32>().ok()?..=last.parse().ok()?)
+    });
+    ranges.flatten().collect()
 }
 
 fn device_use(holder: Holder) -> DeviceUse {

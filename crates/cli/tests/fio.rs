@@ -285,6 +285,37 @@ fn clones_run_on_the_processors_that_they_share_or_split_with_the_priority_that_
     }
 }
 
+/// Goal: a worker runs on the processors of its node and takes memory from it; the rest of the program does not.
+#[test]
+fn workers_run_and_take_memory_where_the_nodes_say() {
+    if !std::path::Path::new("/proc/self/numa_maps").exists() {
+        println!("skipped: this kernel knows no nodes");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let line = "fio --name=n --ioengine=null --size=1m --time_based --runtime=60 --rate_iops=100 --numa_cpu_nodes=0 \
+                --numa_mem_policy=bind:0";
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let running = Running::start(&mut sandbox.command(&words));
+    running.wait_for_worker("n-0");
+    let policy_of = |name: &str| {
+        let threads = fs::read_dir(format!("/proc/{}/task", running.id())).expect("its threads");
+        let read = |thread: &fs::DirEntry, file: &str| fs::read_to_string(thread.path().join(file)).unwrap_or_default();
+        let thread = threads.flatten().find(|thread| read(thread, "comm").trim() == name)?;
+        read(&thread, "numa_maps").split_whitespace().nth(1).map(str::to_owned)
+    };
+    running.wait_until("the policy", || policy_of("n-0").as_deref() == Some("bind:0"));
+    let main = fs::read_to_string(format!("/proc/{}/numa_maps", running.id())).expect("its memory");
+    assert_eq!(main.split_whitespace().nth(1), Some("default"));
+    running.signal(libc::SIGTERM);
+    assert_eq!(running.wait().0.code, Some(128));
+    for refused in ["--numa_cpu_nodes=1023", "--numa_mem_policy=bind:1023"] {
+        let ran = fio(&sandbox, &format!("--name=a --ioengine=null --size=1m {refused}"));
+        assert_eq!(ran.code, Some(1), "{refused}");
+        assert!(ran.err.contains("names node 1023"), "{}", ran.err);
+    }
+}
+
 /// fio puts its notes before the document and, with `--output`, into its file.
 #[test]
 fn the_document_stands_alone_and_notes_stand_in_it() {

@@ -557,3 +557,47 @@ fn logged_ios_have_their_priorities() {
         assert_eq!(ios.len() as u64, record.io_count);
     }
 }
+
+/// Goal: what would have to wait fails instead, is counted and explained, and what is at hand is done.
+/// Method: buffered reads of a file that is not in the page cache, then of the same file when it is. A system that
+/// does not drop cached pages when asked (tmpfs) cannot show the first.
+#[test]
+fn an_io_that_may_not_wait_fails_where_it_would_have_to_and_is_done_where_not() {
+    let folder = folder();
+    for engine in [EngineKind::Pvsync2, EngineKind::Libaio, EngineKind::IoUring] {
+        if !engines().contains(&engine) {
+            skip("io_uring", "the engine does not work here");
+            continue;
+        }
+        let path = filled(folder.path(), engine.name(), MIB);
+        let file = std::fs::File::open(&path).unwrap();
+        file.sync_all().unwrap();
+        // Offsets at random: nothing is read ahead of them meanwhile.
+        let job = || {
+            let job = Job::new(engine).on(&[&path], MIB, Open::ReadOnly);
+            job.with(|plan| {
+                plan.write_flags.nowait = true;
+                plan.continue_on_error = true;
+            })
+        };
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+        let mut first = [0; 1];
+        let vector = &mut [std::io::IoSliceMut::new(&mut first)];
+        let is_cached = rustix::io::preadv2(&file, vector, 0, rustix::io::ReadWriteFlags::NOWAIT).is_ok();
+        if is_cached {
+            println!("skipped: this filesystem keeps its pages");
+        } else {
+            let report = job().run();
+            let record = op(&report, OpKind::Read);
+            assert_eq!(record.io_count + record.error_count, 256, "{}", engine.name());
+            assert!(record.error_count > 0, "{}", engine.name());
+            let [failure] = &report.failures[..] else { panic!("{}: {:?}", engine.name(), report.failures) };
+            assert_eq!((failure.errno, failure.count), (libc::EAGAIN, record.error_count));
+            assert!(failure.explanation.contains("`nowait` forbids"), "{}", failure.explanation);
+        }
+        assert_eq!(std::fs::read(&path).unwrap().len(), MIB as usize);
+        let report = job().run();
+        assert_clean(&report, engine.name());
+        assert_eq!(op(&report, OpKind::Read).io_count, 256);
+    }
+}

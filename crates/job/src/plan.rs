@@ -25,6 +25,7 @@ mod idle;
 mod job;
 mod limits;
 mod names;
+mod numa;
 mod output;
 mod pace;
 mod priority;
@@ -89,6 +90,14 @@ pub trait FactsSource {
     fn source_length(&self, address: &SourceAddress) -> Result<u64, String> {
         let _ = address;
         Err("nobody asked the server".to_owned())
+    }
+
+    /// The machine's nodes of memory with their processors. Asked if a job names any.
+    ///
+    /// # Errors
+    /// Why it could not be learnt.
+    fn memory_nodes(&self) -> Result<Vec<(u32, Vec<u32>)>, String> {
+        Err("nobody looked".to_owned())
     }
 
     /// What the replay of a log would do.

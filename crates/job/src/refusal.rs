@@ -429,6 +429,16 @@ pub enum Rule {
         /// Its number.
         cpu: u32,
     },
+    /// A node of memory that this machine does not have.
+    #[error("`{option}` names node {node}, which is not there or has no processor that this process may use")]
+    NodeNotThere {
+        /// Which option.
+        option: &'static str,
+        /// Its number.
+        node: u32,
+        /// Those that are there.
+        there: Vec<u32>,
+    },
     /// A class of I/O priority that this user may not have.
     #[error("`{option}` asks for the class real time, and the kernel lets only the privileged have it")]
     PriorityNotPermitted {
@@ -505,6 +515,7 @@ impl Rule {
             Rule::TrimUnsupported { .. } => "trim_unsupported",
             Rule::TooFewProcessors { .. } => "too_few_processors",
             Rule::ProcessorNotThere { .. } => "processor_not_there",
+            Rule::NodeNotThere { .. } => "node_not_there",
             Rule::PriorityNotPermitted { .. } => "priority_not_permitted",
             Rule::BuffersBeyondMemory { .. } => "buffers_beyond_memory",
         }
@@ -527,6 +538,11 @@ impl Rule {
                 Some(takes) if !reason.contains(&takes) => format!("`{option}` takes {takes}"),
                 _ => "the options stand in docs/job-options.md".into(),
             },
+            Rule::NodeNotThere { there, .. } if there.is_empty() => "leave it out".into(),
+            Rule::NodeNotThere { there, .. } => {
+                let numbers: Vec<String> = there.iter().map(u32::to_string).collect();
+                format!("there are: {}", numbers.join(", "))
+            }
             Rule::PriorityNotPermitted { .. } => "say class 2 or 3, or run with CAP_SYS_NICE or CAP_SYS_ADMIN".into(),
             Rule::Contradiction { hint, .. }
             | Rule::Incomplete { hint, .. }

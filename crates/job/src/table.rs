@@ -1319,6 +1319,15 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "nowait",
+        summary: "Each I/O carries RWF_NOWAIT (pvsync2, libaio, io_uring): one that would have to wait fails",
+        detail: "With EAGAIN (the data is not cached, a lock is held, blocks would be allocated, no request is free), which ends \
+                 the job; `continue_on_error = \"all\"` counts such I/Os as failed and goes on. Not every filesystem takes \
+                 it for buffered writes.",
+        section: Section::Durability,
+        ..BASE
+    },
+    OptionRow {
         name: "atomic",
         summary: "Each write carries RWF_ATOMIC (pvsync2, libaio, io_uring)",
         detail: "All or nothing across a power cut. Linux 6.11. Needs direct I/O, and becomes \
@@ -1813,6 +1822,26 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "numa_cpu_nodes",
+        kind: ValueKind::Nodes,
+        unit: "node numbers",
+        default: DefaultValue::Unset("workers are not pinned"),
+        summary: "The nodes on whose processors the workers may run",
+        detail: "Each worker on all of them, of those that this process may use. Excludes `cpus_allowed`.",
+        section: Section::Process,
+        ..BASE
+    },
+    OptionRow {
+        name: "numa_mem_policy",
+        kind: ValueKind::MemoryPolicy,
+        unit: "policy",
+        default: DefaultValue::Unset("left as it is"),
+        summary: "The nodes from which the workers' memory comes, I/O buffers included",
+        detail: "By set_mempolicy(2), for the workers' threads. Pages of the page cache that a worker brings in come from there, too.",
+        section: Section::Process,
+        ..BASE
+    },
+    OptionRow {
         name: "prio",
         kind: ValueKind::Count { min: 0, max: 7 },
         unit: "level",
@@ -2180,7 +2209,7 @@ mod tests {
     /// from `fio --cmdhelp`; the options of single engines, which that list lacks, stand here.
     #[test]
     fn a_row_that_says_it_is_fios_is_in_fios_own_list_and_no_other_is() {
-        const OF_ENGINES: [&str; 14] = [
+        const OF_ENGINES: [&str; 15] = [
             "hipri",
             "fixedbufs",
             "registerfiles",
@@ -2193,6 +2222,7 @@ mod tests {
             "std_redirect",
             "uncached",
             "cmdprio_bssplit",
+            "nowait",
             "cpuload",
             "cpuchunks",
         ];

@@ -6,6 +6,7 @@
 //! record print: `4096`, `4K` and `4KiB` are all `4k`.
 
 mod errors;
+mod numa;
 mod pattern;
 mod priority;
 
@@ -13,7 +14,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use trueio_model::units::{parse_bytes, parse_duration_ns};
 use trueio_model::{
-    BlockPattern, BlockSizes, Criterion, CriterionVariable, Distribution, PriorityShare, SimulatedDevice, SourceAddress,
+    BlockPattern, BlockSizes, Criterion, CriterionVariable, Distribution, MemoryPolicy, PriorityShare, SimulatedDevice,
+    SourceAddress,
 };
 
 /// Largest block of one I/O, in bytes. Linux transfers at most 2^31 − 4096 bytes a call.
@@ -109,6 +111,10 @@ pub enum ValueKind {
     Priorities,
     /// Error numbers of reads, and of writes: `EIO,ENOSPC:122`.
     ErrorLists,
+    /// Nodes of memory: `0,2-3` or `all`.
+    Nodes,
+    /// Where memory comes from: `bind:0,1`.
+    MemoryPolicy,
 }
 
 /// Percentiles of a list at most, as in fio.
@@ -172,6 +178,10 @@ pub enum Value {
     Criterion(Criterion),
     /// Shares with priorities, at least one.
     Priorities(Vec<PriorityShare>),
+    /// Nodes of memory; none: all of them.
+    Nodes(Vec<u32>),
+    /// Where memory comes from.
+    MemoryPolicy(MemoryPolicy),
 }
 
 /// The types that a TOML document offers.
@@ -220,6 +230,8 @@ impl ValueKind {
             ValueKind::Criterion => "NAME:LIMIT[%]",
             ValueKind::Priorities => "SIZE/PERCENT/CLASS/LEVEL:…",
             ValueKind::ErrorLists => "ERROR[:ERROR…][,ERROR…]",
+            ValueKind::Nodes => "LIST|all",
+            ValueKind::MemoryPolicy => "MODE[:NODES]",
         }
     }
 
@@ -265,6 +277,10 @@ impl ValueKind {
                     .into()
             }
             ValueKind::ErrorLists => "errors of reads, and behind a comma of writes: `EIO,ENOSPC:122`".into(),
+            ValueKind::Nodes => "numbers of nodes, such as `0,2-3`, or `all`".into(),
+            ValueKind::MemoryPolicy => {
+                "`default`, `local`, `prefer:NODE`, `bind:NODES` or `interleave:NODES`, such as `bind:0,1`".into()
+            }
             ValueKind::Address => "an address, such as `http://127.0.0.1:8080/file`".into(),
             ValueKind::BlockPattern => "bytes, such as `0xff`, `\"text\"` or `%o0xab`, where `%o` is the offset".into(),
             ValueKind::Simulated => "a model, such as `service=100us,channels=4,stall=1s+500ms,fail=7`".into(),
@@ -290,6 +306,7 @@ impl ValueKind {
                 | ValueKind::RateIops
                 | ValueKind::RateBytes
                 | ValueKind::Cpus
+                | ValueKind::Nodes
                 | ValueKind::Percentiles
                 | ValueKind::Seed
                 | ValueKind::Pattern
@@ -395,6 +412,8 @@ impl ValueKind {
             ValueKind::Words => read_words(text).map(Value::Words),
             ValueKind::Priorities => priority::read(text).map(Value::Priorities),
             ValueKind::ErrorLists => errors::read(text).map(Value::Errors),
+            ValueKind::Nodes => numa::read_nodes(text).map(Value::Nodes),
+            ValueKind::MemoryPolicy => numa::read_policy(text).map(Value::MemoryPolicy),
             ValueKind::Criterion => {
                 read_criterion(text).map(Value::Criterion).ok_or_else(|| format!("`{text}` is not {}", self.takes()))
             }
@@ -432,6 +451,8 @@ impl ValueKind {
             (_, Value::Words(words)) => words.join(" "),
             (_, Value::Priorities(shares)) => priority::write(shares),
             (_, Value::Errors(lists)) => errors::write(lists),
+            (_, Value::Nodes(nodes)) => numa::write_nodes(nodes),
+            (_, Value::MemoryPolicy(policy)) => numa::write_policy(policy),
             (_, Value::Criterion(criterion)) => {
                 let unit = if criterion.is_percent { "%" } else { "" };
                 format!("{}:{}{unit}", criterion.name(), criterion.limit)

@@ -115,6 +115,10 @@ impl FactsSource for Described {
     }
 
     /// `http://known/` is 1,000,001 bytes long, `http://empty/` none; nobody else answers.
+    fn memory_nodes(&self) -> Result<Vec<(u32, Vec<u32>)>, String> {
+        Ok(vec![(0, vec![0, 1]), (1, vec![2, 3, 9])])
+    }
+
     fn source_length(&self, address: &SourceAddress) -> Result<u64, String> {
         match address.host.as_str() {
             "known" => Ok(1_000_001),
@@ -330,6 +334,9 @@ fn every_row_of_the_table_changes_the_plan() {
         ),
         ("cpus_allowed", &[], "1"),
         ("cpus_allowed_policy", &[("cpus_allowed", "0,1")], "shared"),
+        ("nowait", &[("ioengine", "libaio")], "true"),
+        ("numa_cpu_nodes", &[], "1"),
+        ("numa_mem_policy", &[], "bind:0"),
         ("prio", &[], "3"),
         ("prioclass", &[], "3"),
         ("cmdprio_bssplit", &[("ioengine", "libaio")], "*/20/2/1"),
@@ -894,7 +901,7 @@ fn a_queue_on_an_engine_that_blocks_is_refused_and_never_lowered() {
 
 #[test]
 fn flags_and_ring_options_are_refused_on_engines_that_do_not_have_them() {
-    for option in ["rwf_dsync", "uncached", "atomic"] {
+    for option in ["rwf_dsync", "uncached", "atomic", "nowait"] {
         for engine in ["psync", "sync", "vsync", "pvsync", "mmap", "splice", "posixaio", "null", "simulated"] {
             let options = [("size", "1m"), ("ioengine", engine), (option, "1")];
             assert_eq!(rule_name(&options), "engine_lacks", "{option} on {engine}");
@@ -937,6 +944,26 @@ fn shares_with_priorities_are_of_what_the_job_does_and_need_an_engine_that_can()
     for engine in ["psync", "pvsync2", "mmap", "null", "simulated", "posixaio"] {
         assert_eq!(rule_name(&[("size", "1m"), ("ioengine", engine), shares]), "engine_lacks", "{engine}");
     }
+}
+
+#[test]
+fn nodes_are_those_of_the_machine() {
+    let size = ("size", "1m");
+    for (nodes, cpus) in [("0", &[0, 1][..]), ("1", &[2, 3]), ("all", &[0, 1, 2, 3]), ("0-1", &[0, 1, 2, 3])] {
+        let job = plan_one(&[size, ("numa_cpu_nodes", nodes)]).unwrap();
+        assert_eq!((&job.cpus[..], job.scheduling.shares_cpus), (cpus, true), "{nodes}");
+    }
+    let policy = |text| plan_one(&[size, ("numa_mem_policy", text)]).unwrap().memory_policy.expect("one");
+    assert_eq!(policy("interleave:all"), MemoryPolicy { mode: MemoryMode::Interleave, nodes: vec![0, 1] });
+    assert_eq!(policy("prefer:1"), MemoryPolicy { mode: MemoryMode::Prefer, nodes: vec![1] });
+    assert_eq!(policy("local"), MemoryPolicy { mode: MemoryMode::Local, nodes: vec![] });
+    for (option, text, node) in [("numa_cpu_nodes", "0,2", 2), ("numa_mem_policy", "bind:0,7", 7)] {
+        let Rule::NodeNotThere { option: found, node: absent, there } = refused(&[size, (option, text)]) else {
+            panic!("{text}")
+        };
+        assert_eq!((found, absent, there), (option, node, vec![0, 1]));
+    }
+    assert_eq!(rule_name(&[size, ("numa_cpu_nodes", "0"), ("cpus_allowed", "1")]), "contradiction");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod facts;
 mod histogram;
 mod identity;
 mod iolog;
+mod numa;
 mod origin;
 mod output;
 mod plan;
@@ -53,6 +54,7 @@ pub use identity::{DeviceIdentity, IdentityKind, Sameness};
 pub use iolog::{
     IOLOG_HEADER, IologError, IologIo, IologOps, IologSummary, ReplayPlan, ReplaySettings, Replayer, scan as scan_iolog,
 };
+pub use numa::{MemoryMode, MemoryPolicy};
 pub use origin::{Origin, Sourced};
 pub use output::{AVERAGE_NS_DEFAULT, Grouping, LogKind, LogPlan, LogWindow, OutputPlan, PERCENTILES_DEFAULT, Unified};
 pub use plan::{

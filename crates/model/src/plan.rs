@@ -2,7 +2,9 @@
 //! nanoseconds and seeds. A plan is complete before anything is touched; a request that cannot be
 //! planned is refused instead.
 
-use crate::{Control, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan, SourcePlan, SteadyPlan, Verify};
+use crate::{
+    Control, MemoryPolicy, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan, SourcePlan, SteadyPlan, Verify,
+};
 use serde::{Deserialize, Serialize};
 
 /// Everything that a run does, in order.
@@ -93,6 +95,9 @@ pub struct JobPlan {
     /// What else is said about processors and the order of I/O.
     #[serde(default, skip_serializing_if = "Scheduling::is_default")]
     pub scheduling: Scheduling,
+    /// Where the workers' memory comes from; `None`: left as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_policy: Option<MemoryPolicy>,
     /// Shares of the I/Os with priorities of their own, in the order in which they are drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityShare>,
@@ -195,6 +200,7 @@ impl JobPlan {
             cpus: Vec::new(),
             nice: None,
             scheduling: Scheduling::default(),
+            memory_policy: None,
             priorities: Vec::new(),
             handling: Handling::default(),
             invalidate: false,
@@ -894,6 +900,9 @@ pub struct WriteFlags {
     pub atomic: bool,
     /// `RWF_HIPRI`: poll for the completion.
     pub hipri: bool,
+    /// `RWF_NOWAIT`: what would have to wait fails with EAGAIN.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nowait: bool,
 }
 
 /// Sync calls.

@@ -91,6 +91,7 @@ impl Surroundings for Disks {
             idle_baseline_ns: 0,
             programs: Vec::new(),
             may_be_real_time: None,
+            beside: trueio_job::Beside::default(),
         };
         trueio_job::plan(jobs, &look, &machine).map_err(|refusal| Refused(trueio_job::explain_refusal(&refusal)))
     }

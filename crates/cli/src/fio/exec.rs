@@ -60,11 +60,9 @@ impl Commands {
 
     /// The files for what they print.
     pub(super) fn files(&self) -> Vec<FileUse> {
-        let of_phase = |phase: &OfPhase| {
-            let file = |(path, _): &(String, String)| FileUse::new(path, "a command of a job", Role::Output);
-            phase.before.iter().chain(&phase.after).map(file).collect::<Vec<_>>()
-        };
-        self.phases.iter().flat_map(of_phase).collect()
+        let file = |(path, _): &(String, String)| FileUse::new(path, "a command of a job", Role::Output);
+        let commands = self.phases.iter().flatten().flat_map(|job| job.before.iter().chain(&job.after));
+        commands.map(file).collect()
     }
 }
 

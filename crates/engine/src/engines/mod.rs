@@ -273,6 +273,9 @@ fn rwf(flags: WriteFlags, op: OpKind) -> i32 {
     if flags.hipri {
         bits |= libc::RWF_HIPRI;
     }
+    if flags.nowait {
+        bits |= libc::RWF_NOWAIT;
+    }
     if flags.dontcache {
         bits |= libc::RWF_DONTCACHE;
     }

@@ -38,6 +38,10 @@ pub(super) fn explain(
         libc::EIO if target.is_none() => Some("the simulated disk was told to fail this I/O".to_owned()),
         libc::EIO => Some("the device or its driver reported an error; the kernel log (dmesg) says more".to_owned()),
         libc::EOPNOTSUPP => Some("the filesystem or device does not offer this operation or flag".to_owned()),
+        libc::EAGAIN => Some(
+            "the I/O would have had to wait, which `nowait` forbids; `continue_on_error=all` counts such I/Os and goes on"
+                .to_owned(),
+        ),
         libc::ENXIO | libc::ENODEV => Some("the device is gone".to_owned()),
         _ => None,
     };

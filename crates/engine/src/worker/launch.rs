@@ -1,6 +1,6 @@
 //! From a plan to a worker that runs: what kind of job it is, its thread's scheduling, buffers, engine and clock.
 //!
-//! Sources: ioprio_set(2), sched_setaffinity(2), setpriority(2), prctl(2).
+//! Sources: ioprio_set(2), sched_setaffinity(2), set_mempolicy(2), setpriority(2), prctl(2).
 
 use super::{Worker, WorkerContext};
 use crate::buffers::Buffers;
@@ -14,7 +14,7 @@ use crate::pattern::worker_seed;
 use crate::recorder::WorkerReport;
 use crate::{burn, command, exec};
 use std::io;
-use trueio_model::{BlockSizes, EngineKind, IoPriority, JobPlan, OpKind, OpMix};
+use trueio_model::{BlockSizes, EngineKind, IoPriority, JobPlan, MemoryMode, MemoryPolicy, OpKind, OpMix};
 
 /// Runs one worker to its end, on the engine and clock that the plan names. Blocks until the
 /// phase's start is opened.
@@ -158,6 +158,9 @@ fn apply_scheduling(plan: &JobPlan, worker: u32) -> Result<(), String> {
             )
         })?;
     }
+    if let Some(policy) = &plan.memory_policy {
+        set_memory_policy(policy)?;
+    }
     try_priorities(plan)?;
     if let Some((class, level)) = plan.scheduling.io_priority {
         let priority = IoPriority { class, level, hint: 0 };
@@ -206,4 +209,30 @@ fn try_priorities(plan: &JobPlan) -> Result<(), String> {
         })?;
     }
     set_priority(u16::try_from(before).unwrap_or(0)).map_err(|error| format!("setting the I/O priority back: {error}"))
+}
+
+/// Where the thread's new pages come from, its buffers' among them: they are made afterwards.
+fn set_memory_policy(policy: &MemoryPolicy) -> Result<(), String> {
+    let mode: libc::c_long = match policy.mode {
+        MemoryMode::Default => 0,
+        MemoryMode::Prefer => 1,
+        MemoryMode::Bind => 2,
+        MemoryMode::Interleave => 3,
+        MemoryMode::Local => 4,
+    };
+    const BITS: usize = libc::c_ulong::BITS as usize;
+    let words = policy.nodes.iter().max().map_or(0, |node| *node as usize / BITS + 1);
+    let mut mask: Vec<libc::c_ulong> = vec![0; words];
+    for node in &policy.nodes {
+        mask[*node as usize / BITS] |= 1 << (*node as usize % BITS);
+    }
+    // The kernel looks at one bit less than it is told.
+    let (pointer, bits) = if words > 0 { (mask.as_ptr(), words * BITS + 1) } else { (std::ptr::null(), 0) };
+    // SAFETY: the kernel reads `bits` bits less one from `mask`, which lives until the call returns.
+    if unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) } != 0 {
+        let error = io::Error::last_os_error();
+        let name = policy.mode.name();
+        return Err(format!("setting the memory policy `{name}` of nodes {:?}: {error}", policy.nodes));
+    }
+    Ok(())
 }

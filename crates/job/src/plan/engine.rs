@@ -72,7 +72,9 @@ pub(super) fn plan_engine_options(
 ) -> Result<(WriteFlags, UringOptions), Refusal> {
     let is_uring = engine == EngineKind::IoUring;
     let takes_flags = matches!(engine, EngineKind::Pvsync2 | EngineKind::Libaio | EngineKind::IoUring);
-    for (name, is_set) in [("rwf_dsync", flags.dsync), ("uncached", flags.dontcache), ("atomic", flags.atomic)] {
+    for (name, is_set) in
+        [("rwf_dsync", flags.dsync), ("uncached", flags.dontcache), ("atomic", flags.atomic), ("nowait", flags.nowait)]
+    {
         if is_set && !takes_flags {
             let lack = format!("takes no RWF flags, as `{name}` asks for");
             let hint = "use `ioengine = \"pvsync2\"`, \"libaio\" or \"io_uring\"";

@@ -11,6 +11,7 @@ use super::handling::{has_further_passes, plan_handling};
 use super::idle;
 use super::limits::{plan_limits, plan_steady_state, plan_times};
 use super::names::plan_names;
+use super::numa::plan_nodes;
 use super::output::plan_output;
 use super::pace::{plan_guard, plan_pace, plan_think};
 use super::priority::{plan_own_priority, plan_shares};
@@ -80,6 +81,7 @@ pub(super) fn plan_job(
         dontcache: values.bool("uncached"),
         atomic: values.bool("atomic"),
         hipri: false,
+        nowait: values.bool("nowait"),
     };
     let is_command = check_command(planner, values, ops.mix, ops.is_random)?;
     let engine = match is_command {
@@ -209,7 +211,9 @@ pub(super) fn plan_job(
         && has_further_passes(values, engine, direct, &order, &limits, region_bytes);
     let pace = plan_pace(planner, values, ops.mix, verify.as_ref())?;
     let think = plan_think(planner, values);
-    let cpus = values.cpus("cpus_allowed").unwrap_or(&[]).to_vec();
+    let (of_nodes, memory_policy) = plan_nodes(planner, values)?;
+    let runs_on_nodes = of_nodes.is_some();
+    let cpus = of_nodes.unwrap_or_else(|| values.cpus("cpus_allowed").unwrap_or(&[]).to_vec());
     if let Some(cpu) = cpus.iter().find(|cpu| !planner.machine.cpus.is_empty() && !planner.machine.cpus.contains(cpu)) {
         return Err(values.refuse("cpus_allowed", Rule::ProcessorNotThere { cpu: *cpu }));
     }
@@ -252,6 +256,7 @@ pub(super) fn plan_job(
     let nice = values.integer("nice").map(|nice| i32::try_from(nice).expect("the row's bounds keep it small"));
     idle::note_idle(planner, values, engine)?;
     let control = plan_control(planner, values)?;
+    let scheduling = plan_scheduling(planner, values)?;
     let mut job = JobPlan {
         name: values.job.clone(),
         phase,
@@ -282,7 +287,8 @@ pub(super) fn plan_job(
         simulated,
         cpus,
         nice,
-        scheduling: plan_scheduling(planner, values)?,
+        scheduling: Scheduling { shares_cpus: runs_on_nodes || scheduling.shares_cpus, ..scheduling },
+        memory_policy,
         priorities,
         handling,
         invalidate: values.choice("invalidate") != Some("off"),

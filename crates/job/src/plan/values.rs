@@ -4,8 +4,8 @@ use crate::refusal::{Refusal, Rule};
 use crate::table::{DefaultValue, OptionRow, TABLE, row, suggestion};
 use crate::value::{Extent, Value};
 use trueio_model::{
-    BlockPattern, BlockSizes, Criterion, Distribution, JobSpec, OpKind, OpMix, Origin, PlanValue, PriorityShare,
-    SimulatedDevice, SourceAddress,
+    BlockPattern, BlockSizes, Criterion, Distribution, JobSpec, MemoryPolicy, OpKind, OpMix, Origin, PlanValue,
+    PriorityShare, SimulatedDevice, SourceAddress,
 };
 
 /// The options of one job, in the table's order.
@@ -308,6 +308,24 @@ impl Values {
         match &self.item(name).value {
             Some(Value::Criterion(criterion)) => *criterion,
             other => unreachable!("`{name}` is no criterion with a default: {other:?}"),
+        }
+    }
+
+    /// Nodes of memory; none: all of them.
+    pub(super) fn nodes(&self, name: &str) -> Option<&[u32]> {
+        match &self.item(name).value {
+            Some(Value::Nodes(nodes)) => Some(nodes),
+            None => None,
+            other => unreachable!("`{name}` is no list of nodes: {other:?}"),
+        }
+    }
+
+    /// Where memory comes from.
+    pub(super) fn memory_policy(&self, name: &str) -> Option<&MemoryPolicy> {
+        match &self.item(name).value {
+            Some(Value::MemoryPolicy(policy)) => Some(policy),
+            None => None,
+            other => unreachable!("`{name}` is no policy of memory: {other:?}"),
         }
     }
 
