@@ -173,6 +173,7 @@ fn no_option_is_ignored_in_silence() {
             "poisson",
             "50",
             "iops:1%",
+            "bind:0",
         ];
         let mut outcomes = BTreeSet::new();
         let mut idle = Vec::new();
