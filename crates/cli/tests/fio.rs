@@ -374,9 +374,11 @@ fn a_command_that_fails_keeps_its_phase_from_beginning() {
     assert_eq!(printed("b.prerun.txt").as_deref(), Some("no mount\n"));
     let undone = |name: &str| printed(&format!("{name}.postrun.txt"));
     assert_eq!((undone("a").as_deref(), undone("b"), undone("c")), (Some("undone\n"), None, None));
-    // A phase that cannot run has been prepared for all the same.
-    let failing = "--allow-exec --name=d --rw=write --size=64k --write_bw_log=no/such/place/l --exec_postrun=echo";
-    assert_eq!(fio(&sandbox, failing).code, Some(1));
+    // A phase that cannot run has been prepared for all the same: its logs have lost their place.
+    fs::create_dir(sandbox.path("logs")).expect("a directory");
+    let failing = "[d]\nrw=write\nsize=64k\nwrite_bw_log=logs/l\nexec_prerun=rmdir logs\nexec_postrun=echo\n";
+    sandbox.write("failing.fio", failing);
+    assert_eq!(fio(&sandbox, "--allow-exec failing.fio").code, Some(1));
     assert!(sandbox.path("d.postrun.txt").exists());
 }
 

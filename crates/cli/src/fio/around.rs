@@ -35,6 +35,10 @@ impl Surroundings for Reading {
         Live.read_file(path)
     }
 
+    fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String> {
+        Live.files_below(directory)
+    }
+
     fn variable(&self, name: &str) -> Option<String> {
         Live.variable(name)
     }

@@ -74,10 +74,7 @@ pub trait Surroundings {
     ///
     /// # Errors
     /// Why they cannot be had.
-    fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String> {
-        let _ = directory;
-        Err("directories are not looked at here".to_owned())
-    }
+    fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String>;
     /// Whom a server reads this for (`unique_filename`, `$clientuid`); `None`: it is no server.
     fn client(&self) -> Option<String> {
         None
