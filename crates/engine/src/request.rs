@@ -28,7 +28,7 @@ impl Request {
         Request { op: OpKind::Sync, length: 1, file: file.unwrap_or(0), data_only: file.is_none(), ..Request::NONE }
     }
 
-    /// True for [`Request::drop_pages`].
+    /// True for a request that drops cached pages and moves nothing.
     pub fn drops_pages(&self) -> bool {
         self.op == OpKind::Sync && self.length == 1
     }
