@@ -56,6 +56,7 @@ fuzz_target!(|text: &str| {
         idle_baseline_ns: 0,
         programs: Vec::new(),
         beside: trueio_job::Beside::default(),
+        may_be_real_time: None,
     };
     request.jobs.truncate(20);
     match plan(&request.jobs, &nothing, &machine) {

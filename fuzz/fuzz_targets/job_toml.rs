@@ -26,6 +26,7 @@ fuzz_target!(|text: &str| {
         idle_baseline_ns: 0,
         programs: Vec::new(),
         beside: trueio_job::Beside::default(),
+        may_be_real_time: None,
     };
     // Nothing exists, so only jobs that touch nothing are planned; no file is ever opened.
     match plan(&jobs, &|_: &str| Target::Missing, &machine) {
