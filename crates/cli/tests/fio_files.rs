@@ -233,6 +233,78 @@ fn the_limit_of_open_files_is_raised_for_a_job_of_many() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
+/// Goal: what is appended stands behind what was there, which stays, as in fio; clones append one behind the other.
+/// Method: an existing file, whose length is no whole number of blocks; sizes and what was there beside the installed fio.
+#[test]
+fn what_is_appended_stands_behind_what_was_there() {
+    let sandbox = Sandbox::new();
+    let before: Vec<u8> = (0..100_000_u32).map(|i| (i % 251) as u8).collect();
+    let line = "--name=a --filename=data --rw=write --bs=16k --size=64k --file_append=1";
+    for (more, clones) in [("", 1), ("--fallocate=none", 1), ("--rw=randwrite", 1), ("--numjobs=2", 2)] {
+        let line = format!("{line} {more} --output-format=json");
+        let check = |who: &str, ran: Ran| {
+            assert_eq!(first_job(&ran)["write"]["io_bytes"], 64 << 10, "{who} {more}");
+            let after = fs::read(sandbox.path("data")).unwrap();
+            assert_eq!(after.len(), 100_000 + clones * (64 << 10), "{who} {more}");
+            assert_eq!(after[..100_000], before, "{who} {more}");
+            let holes = after[100_000..].chunks(16 << 10).filter(|block| block.iter().all(|byte| *byte == 0)).count();
+            assert_eq!(holes, 0, "{who} {more}");
+        };
+        fs::write(sandbox.path("data"), &before).unwrap();
+        check("ours", ours(&sandbox, &line));
+        if let Some(mut theirs) = real_fio(&sandbox, &format!("{line} --thread")) {
+            fs::write(sandbox.path("data"), &before).unwrap();
+            check("fio", Ran::of(theirs.output().expect("fio starts")));
+        }
+    }
+    // fio unlinks the file to read behind its end.
+    fs::write(sandbox.path("data"), &before).unwrap();
+    refused(&sandbox, &format!("{line} --rw=read"), "size_beyond_target");
+    assert_eq!(fs::read(sandbox.path("data")).unwrap(), before);
+}
+
+/// Goal: a sequential write goes on until nothing is free, and ends well, as in fio; its files are gone unless they are kept.
+/// Method: a tmpfs of 2 MiB.
+#[test]
+fn a_write_that_fills_ends_well_where_space_does() {
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let mount = Mount::tmpfs(&sandbox, "small", "2m");
+    let line = "--name=f --directory=small --rw=write --bs=64k --fill_device=1 --unlink=1";
+    for (more, bytes) in [
+        ("", 2 << 20),
+        ("--fill_fs=1 --size=1m", 1 << 20),
+        ("--size=10m", 2 << 20),
+        ("--ioengine=libaio --iodepth=8", 2 << 20),
+        ("--nrfiles=2", 2 << 20),
+        ("--loops=3", 2 << 20),
+    ] {
+        for (who, job) in both(&sandbox, &format!("{line} {more}")) {
+            assert_eq!(
+                (job["write"]["io_bytes"].as_u64(), job["error"].as_u64()),
+                (Some(bytes), Some(0)),
+                "{who} {more}"
+            );
+            assert_eq!(fs::read_dir(sandbox.path("small")).unwrap().count(), 0, "{who} {more}");
+        }
+    }
+    // A last block for which there is room in part counts by what was written of it (in fio not at all).
+    let job = first_job(&ours(&sandbox, &format!("{line} --bs=7000 --output-format=json")));
+    assert_eq!(job["write"]["io_bytes"], 2 << 20);
+    drop(mount);
+    let words = "run --rw write --bs 64k --fill_device --directory small";
+    let mount = Mount::tmpfs(&sandbox, "small", "1m");
+    let (ran, record) = sandbox.record(&words.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let job = only_job(&record);
+    assert_eq!((job.ops[0].byte_count, job.failures[0].errno, job.failures[0].count), (1 << 20, 28, 1));
+    assert!(ran.out_joined().contains("ignored, as it was told"), "{}", ran.out);
+    assert_eq!(fs::read_dir(sandbox.path("small")).unwrap().count(), 0);
+    drop(mount);
+}
+
 /// How many different blocks of 4 KiB a file has.
 fn different_blocks(sandbox: &Sandbox, name: &str) -> usize {
     fs::read(sandbox.path(name)).unwrap().chunks(4096).map(<[u8]>::to_vec).collect::<HashSet<_>>().len()

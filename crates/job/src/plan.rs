@@ -54,6 +54,8 @@ use trueio_model::{
 
 /// No space left on the device, as in errno(3).
 const ENOSPC: i32 = 28;
+/// The quota is used up, as in errno(3).
+const EDQUOT: i32 = 122;
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq)]
@@ -289,7 +291,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What is to be created must fit, but for what a job fills until it is full and says so (`ignore_error`).
+    /// What is to be created must fit, but for what a job fills until it is full and says so (`ignore_error`, `fill_device`).
     fn check_free_space(&self, jobs: &[JobPlan]) -> Result<(), Refusal> {
         let may_fill = |path: &str| {
             let is_its = |job: &&JobPlan| job.files.iter().any(|file| file.path == path);

@@ -718,6 +718,15 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "file_append",
+        summary: "The region used begins where each file ends, and makes it longer by `size`",
+        detail: "An existing file must be named in `overwrite_existing` and in `extend_existing`. Jobs that append to one \
+                 file do so one behind the other, in the order of the jobs. A further pass (`loops`) goes over the same bytes \
+                 again; fio ends after the first.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
         name: "overwrite_existing",
         is_in_fio: false,
         kind: ValueKind::Paths,
@@ -916,6 +925,15 @@ pub const TABLE: &[OptionRow] = &[
         unit: "times",
         default: DefaultValue::Text("1"),
         summary: "How often `io_size` is transferred",
+        section: Section::Limits,
+        ..BASE
+    },
+    OptionRow {
+        name: "fill_device",
+        fio_names: &["fill_fs"],
+        summary: "A sequential write goes on until nothing is free (ENOSPC, EDQUOT), which is its end and no failure",
+        detail: "Without `size`, a file is written for as long as there is room; with it, that far at most. A block device \
+                 is written to its end, as without it.",
         section: Section::Limits,
         ..BASE
     },

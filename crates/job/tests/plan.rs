@@ -218,6 +218,17 @@ fn every_row_of_the_table_changes_the_plan() {
         ("io_size", &[], "16m"),
         ("loops", &[], "3"),
         ("number_ios", &[], "10"),
+        ("fill_device", &[("rw", "write")], "true"),
+        (
+            "file_append",
+            &[
+                ("rw", "write"),
+                ("filename", "/mnt/old"),
+                ("overwrite_existing", "/mnt/old"),
+                ("extend_existing", "/mnt/old"),
+            ],
+            "true",
+        ),
         ("startdelay", &[], "1s"),
         ("stonewall", &[], "true"),
         ("ioengine", &[], "psync"),
@@ -1275,6 +1286,73 @@ fn a_file_that_is_too_short_is_made_longer_only_if_it_is_named_for_that() {
     let planned = plan(&specs, &Described, &machine()).unwrap();
     for job in &planned.jobs {
         assert_eq!((job.files[0].extends_from, job.files[0].prepare), (Some(0), Prepare::CreateFilled));
+    }
+}
+
+/// Goal: what is appended begins where the file ends, and only where the file may be made longer.
+#[test]
+fn what_is_appended_begins_where_each_file_ends() {
+    const MIB: u64 = 1 << 20;
+    let append = [("rw", "write"), ("size", "2m"), ("file_append", "1")];
+    let named = |path: &'static str| [("filename", path), ("overwrite_existing", path), ("extend_existing", path)];
+    let region = |job: &JobPlan| (job.files[0].offset_bytes, job.files[0].size_bytes, job.files[0].extends_from);
+    let old = plan_one(&[&named("/mnt/old")[..], &append].concat()).unwrap();
+    assert_eq!(region(&old), (MIB, 2 * MIB, Some(MIB)));
+    assert_eq!(old.limits.io_bytes, 2 * MIB);
+    assert_eq!(old.values.iter().find(|value| value.name == "offset").unwrap().value, "1m");
+    let both = "/mnt/old:/mnt/empty";
+    let several = plan_one(&[&named(both)[..], &append].concat()).unwrap();
+    let regions: Vec<_> = several.files.iter().map(|file| (file.offset_bytes, file.size_bytes)).collect();
+    assert_eq!(regions, [(MIB, MIB), (0, MIB)]);
+    // One job behind the other, in a file that exists and in a new one.
+    for (path, from) in [("/mnt/old", MIB), ("/mnt/new", 0)] {
+        let named = if path == "/mnt/old" { named(path).to_vec() } else { vec![("filename", path)] };
+        let specs = [spec("a", &[&named[..], &append].concat()), spec("b", &[&named[..], &append].concat())];
+        let jobs = plan(&specs, &Described, &machine()).unwrap().jobs;
+        let regions: Vec<_> = jobs.iter().map(|job| (job.files[0].offset_bytes, job.files[0].size_bytes)).collect();
+        assert_eq!(regions, [(from, 2 * MIB), (from + 2 * MIB, 2 * MIB)], "{path}");
+    }
+    let not_extended = [&[("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old")][..], &append].concat();
+    assert_eq!(rule_name(&not_extended), "size_beyond_target");
+    assert_eq!(rule_name(&[&[("filename", "/mnt/old")][..], &append].concat()), "existing_target_not_named");
+    assert_eq!(rule_name(&[&named("/dev/vdb")[..], &append].concat()), "bad_value");
+    assert_eq!(rule_name(&[&named("/mnt/old")[..], &append, &[("offset", "4k")]].concat()), "contradiction");
+    for size in [&[][..], &[("size", "50%")]] {
+        assert_eq!(rule_name(&[&named("/mnt/old")[..], &append[..1], &append[2..], size].concat()), "incomplete");
+    }
+}
+
+/// Goal: a job that fills needs no size and no free space, ends well where space does, and is refused where it could not end.
+#[test]
+fn a_job_that_fills_goes_on_until_nothing_is_free() {
+    let fill = [("rw", "write"), ("fill_device", "1")];
+    let job = plan_one(&[&fill[..], &[("filename", "/mnt/new")]].concat()).unwrap();
+    assert_eq!((job.files[0].prepare, job.files[0].size_bytes), (Prepare::CreateEmpty, 1 << 62));
+    for errno in [0, 28, 122] {
+        assert!(job.is_ended_by(OpKind::Write, errno) && job.ignores(OpKind::Write, errno), "{errno}");
+    }
+    assert!(!job.is_ended_by(OpKind::Write, 5) && !job.ignores(OpKind::Write, 5));
+    let said = plan_one(&[&fill[..], &[("filename", "/mnt/new"), ("size", "900t")]].concat()).unwrap();
+    assert_eq!(said.files[0].size_bytes, 900 << 40);
+    let two = plan_one(&[&fill[..], &[("nrfiles", "2")]].concat()).unwrap();
+    assert_eq!(two.files[1].size_bytes, 1 << 61);
+    let old = [("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old"), ("extend_existing", "/mnt/old")];
+    let grown = plan_one(&[&fill[..], &old].concat()).unwrap();
+    assert_eq!((grown.files[0].extends_from, grown.files[0].prepare), (Some(1 << 20), Prepare::CreateEmpty));
+    assert_eq!(rule_name(&[&fill[..], &old[..2]].concat()), "size_beyond_target");
+    // A device is as large as it is.
+    let device = [("filename", "/dev/vdb"), ("overwrite_existing", "/dev/vdb")];
+    let planned = plan(&[spec("a", &[&fill[..], &device].concat())], &Described, &machine()).unwrap();
+    assert_eq!(planned.jobs[0].files[0].size_bytes, 1 << 30);
+    assert!(planned.notes.iter().any(|note| note.contains("a device is as large")), "{:?}", planned.notes);
+    for rw in ["read", "randwrite", "rw", "trimwrite"] {
+        assert_eq!(rule_name(&[("rw", rw), ("fill_device", "1")]), "contradiction", "{rw}");
+    }
+    for other in [("verify", "md5"), ("overwrite", "1"), ("source", "http://known/")] {
+        assert_eq!(rule_name(&[&fill[..], &[other]].concat()), "contradiction", "{other:?}");
+    }
+    for engine in ["null", "simulated", "mmap", "falloc", "filecreate"] {
+        assert_eq!(rule_name(&[&fill[..], &[("ioengine", engine)]].concat()), "engine_lacks", "{engine}");
     }
 }
 

@@ -233,11 +233,15 @@ impl JobPlan {
     pub fn ignores(&self, op: OpKind, errno: i32) -> bool {
         let op = if op == OpKind::Read { OpKind::Read } else { OpKind::Write };
         // What is written when space runs out is short before it fails.
-        let is_ended_space = |error: i32| matches!(error, ENOSPC | EDQUOT);
         self.tolerance.ignored.iter().any(|ignored| {
-            ignored.op == op
-                && (ignored.errno == errno || op == OpKind::Write && errno == 0 && is_ended_space(ignored.errno))
+            ignored.op == op && (ignored.errno == errno || op == OpKind::Write && errno == 0 && is_full(ignored.errno))
         })
+    }
+
+    /// True if this failure is the end that the job waits for: nothing is free. An `errno` of 0 is a transfer that was
+    /// short.
+    pub fn is_ended_by(&self, op: OpKind, errno: i32) -> bool {
+        self.tolerance.ends_when_full && op == OpKind::Write && (errno == 0 || is_full(errno))
     }
 
     /// True if the job goes on after this failure. An `errno` of 0 is a transfer that was short.
@@ -273,6 +277,11 @@ const ENOSPC: i32 = 28;
 /// The quota is used up, as in errno(3).
 const EDQUOT: i32 = 122;
 
+/// True for the errors of a write for which nothing is free.
+fn is_full(errno: i32) -> bool {
+    matches!(errno, ENOSPC | EDQUOT)
+}
+
 /// Failed I/Os after which a job goes on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -286,6 +295,9 @@ pub struct Tolerance {
     /// Those that were announced, for which the run does not fail.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<IgnoredError>,
+    /// A write for which nothing is free is the job's end, and no failure: `ignored` has its errors, too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ends_when_full: bool,
 }
 
 impl Tolerance {

@@ -295,6 +295,11 @@ fn extend(
         let source = std::io::Error::other(format!("it has become shorter since it was looked at: {length} bytes"));
         return Err(failed("making it longer", source));
     }
+    if length > there && file.offset_bytes >= there {
+        // What the job would append would be written over what somebody else did.
+        let source = std::io::Error::other(format!("it has become longer since it was looked at: {length} bytes"));
+        return Err(failed("appending to it", source));
+    }
     if length >= end_bytes {
         return Ok(());
     }
@@ -370,4 +375,40 @@ fn fill_from(
         .file()
         .sync_all()
         .map_err(|source| fill_error(file, "flushing it before the run", offset, end_bytes, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nobody;
+    impl Observer for Nobody {}
+
+    /// Goal: what a job would append is not written over what somebody added after the plan was made.
+    #[test]
+    fn a_file_that_grew_since_it_was_looked_at_is_not_appended_to() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("f").to_str().expect("UTF-8").to_owned();
+        let plan = |offset_bytes| FilePlan {
+            path: path.clone(),
+            prepare: Prepare::CreateSparse,
+            remove_after: false,
+            offset_bytes,
+            size_bytes: 4096,
+            extends_from: Some(1000),
+        };
+        let prepare = |offset_bytes| {
+            let stop = AtomicBool::new(false);
+            Prepared::default().prepare(&plan(offset_bytes), offset_bytes + 4096, 1, &stop, &mut Nobody)
+        };
+        std::fs::write(&path, [7; 1001]).expect("a file");
+        let error = prepare(1000).expect_err("it grew");
+        assert!(std::error::Error::source(&error).is_some_and(|why| why.to_string().contains("longer")), "{error}");
+        assert_eq!(std::fs::read(&path).expect("a file"), [7; 1001]);
+        // A job that writes over what is there has its leave to.
+        prepare(0).expect("it is extended");
+        std::fs::write(&path, [7; 1000]).expect("a file");
+        prepare(1000).expect("it is as long as it was");
+        assert_eq!(std::fs::metadata(&path).expect("a file").len(), 5096);
+    }
 }

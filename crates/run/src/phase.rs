@@ -478,7 +478,7 @@ impl Setting<'_> {
             let seconds = (now - last.0).as_secs_f64().max(1e-9);
             let elapsed_ns = (now - begin).as_nanos() as u64;
             let by_time = runtime.map(|ns| elapsed_ns as f64 / ns as f64);
-            let is_time_based = jobs.iter().all(|job| job.limits.is_time_based);
+            let is_time_based = jobs.iter().all(|job| job.limits.is_time_based || job.tolerance.ends_when_full);
             let by_bytes = (!is_time_based).then(|| bytes as f64 / all_bytes.max(1) as f64);
             let fraction = by_time.unwrap_or(0.0).max(by_bytes.unwrap_or(0.0)).min(1.0);
             let left_ns = (fraction > 0.0).then(|| (elapsed_ns as f64 * (1.0 - fraction) / fraction) as u64);

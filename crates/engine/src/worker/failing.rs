@@ -39,7 +39,8 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         let base = if request.op == OpKind::Write { self.write_buffers_from } else { 0 };
         let address = self.pool.buffer_ptr(base + completion.slot as usize) as u64;
         self.note_failure(&request, errno, completion.result.max(0) as u64, address);
-        if !self.context.plan.goes_on_after(request.op, errno) {
+        let plan = self.context.plan;
+        if !plan.goes_on_after(request.op, errno) || plan.is_ended_by(request.op, errno) {
             self.is_done = true;
         }
     }

@@ -6,7 +6,8 @@
 //!
 //! Cannot see: a call that succeeded without doing what was asked. Every other check is about that.
 //!
-//! Threshold: none. At least one I/O, no failure but those that `ignore_error` named beforehand; these are told.
+//! Threshold: none. At least one I/O, no failure but those that were announced (`ignore_error`, `fill_device`); these
+//! are told.
 
 use crate::explain::explain_failure;
 use crate::facts::{PhaseFacts, finding};
@@ -66,8 +67,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if ignored > 0 {
         let (good, ignored) = (format_count(good), format_count(ignored));
         let sentence = format!(
-            "{ignored} I/Os failed or were short in ways that the job was told to ignore (`ignore_error`); {good} \
-             transferred data, and of these are the figures.{tail}"
+            "{ignored} I/Os failed or were short in ways that the job was told to ignore (`ignore_error`, `fill_device`); \
+             {good} transferred data, and of these are the figures.{tail}"
         );
         return report(CheckOutcome::Passed, sentence);
     }

@@ -145,7 +145,9 @@ fn grow(spec: &mut JobSpec, facts: &dyn FactsSource, is_writing: bool) {
         Some(Value::Range(_, most)) => most,
         _ => bytes("size"),
     };
-    let end = most.saturating_add(bytes("offset"));
+    let is_on = |name: &str| spec.options.get(name).is_some_and(|value| value.text == "true");
+    let is_endless = is_on("file_append") || (is_on("fill_device") && most == 0);
+    let end = if is_endless { u64::MAX } else { most.saturating_add(bytes("offset")) };
     let is_short = |path: &String| match facts.look(path) {
         Target::Present(found) if found.kind == TargetKind::File => {
             found.size_bytes.value.is_some_and(|there| there < end && (is_writing || there == 0))

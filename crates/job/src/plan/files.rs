@@ -16,6 +16,9 @@ use trueio_model::{FilePlan, Prepare, TargetFacts, TargetKind};
 /// Size of a region that nothing touches (`null`, `simulated`), if none is said.
 const UNTOUCHED_SIZE_BYTES: u64 = 1 << 30;
 
+/// Size of a file that is written for as long as there is room: more than any filesystem holds.
+const ENDLESS_BYTES: u64 = 1 << 62;
+
 /// A file that the run will create.
 pub(super) struct Created {
     /// How; of several jobs that share it, the most thorough of their ways.
@@ -42,6 +45,8 @@ pub(super) struct Use {
     pub(super) opens_files: bool,
     /// The engine moves no data: a new file begins empty.
     pub(super) moves_no_data: bool,
+    /// They are written until nothing is free.
+    pub(super) fills: bool,
     /// The largest block of the operations used, in bytes.
     pub(super) block_bytes_max: u64,
     /// The smallest, in bytes.
@@ -72,10 +77,21 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
         }
     }
     check_overwrite_names(planner, values, usage, &paths)?;
+    if values.bool("file_append") && values.is_said("offset") {
+        let rule = Rule::Contradiction {
+            one: values.quote("file_append"),
+            other: values.quote("offset"),
+            reason: "both say where the region begins",
+            hint: "leave one of them out",
+        };
+        return Err(values.refuse("file_append", rule));
+    }
+    let is_endless = usage.fills && values.extent("size").is_none();
     let mut files = Vec::with_capacity(paths.len());
     let mut carried = Vec::new();
     for (index, path) in paths.iter().enumerate() {
         let filesize = values.range("filesize").map(|range| draw_size(range, usage, index as u64));
+        let filesize = filesize.or(is_endless.then_some(ENDLESS_BYTES / paths.len() as u64));
         let file = if usage.opens_files {
             match planner.look(path) {
                 Target::Unreadable(reason) => {
@@ -263,7 +279,25 @@ pub(super) fn existing_file(
     let may_grow = facts.kind == TargetKind::File
         && !usage.moves_no_data
         && values.paths("extend_existing").is_some_and(|named| named.iter().any(|name| name == path));
+    let appends = values.bool("file_append");
+    let is_device = facts.kind == TargetKind::BlockDevice;
+    if appends && is_device {
+        let reason = format!("`{path}` is a block device, and cannot be made longer");
+        return Err(values.refuse("file_append", Rule::BadValue { option: "file_append", reason }));
+    }
+    // A device is as large as it is.
+    let sizes = if is_device && !values.is_said("filesize") { (sizes.0, None) } else { sizes };
     let (offset_bytes, size_bytes) = match facts.size_bytes.value {
+        Some(target_bytes) if appends => {
+            let added = planner.created.get(path).map_or(0, |grown| grown.length_bytes);
+            let (offset_bytes, size_bytes) = appended_region(values, target_bytes + added, sizes)?;
+            if !may_grow {
+                let path = path.to_owned();
+                let rule = Rule::SizeBeyondTarget { path, offset_bytes, size_bytes, target_bytes };
+                return Err(values.refuse("file_append", rule));
+            }
+            (offset_bytes, size_bytes)
+        }
         Some(target_bytes) => region_of_existing(values, usage, path, (target_bytes, may_grow), sizes)?,
         None => {
             let unknown = || Rule::SizeUnknown { path: path.to_owned(), reason: facts.size_bytes.source.clone() };
@@ -306,7 +340,7 @@ pub(super) fn existing_file(
 /// What is done with a file, or a part of one, that is new. Reads of unwritten extents never reach the device, and trims
 /// of them do nothing, so only a job that just writes may find its file unwritten.
 fn prepare_new(values: &Values, usage: &Use) -> Prepare {
-    if usage.moves_no_data {
+    if usage.moves_no_data || usage.fills {
         Prepare::CreateEmpty
     } else if usage.needs_content || values.bool("overwrite") {
         Prepare::CreateFilled
@@ -338,6 +372,23 @@ fn create(planner: &mut Planner, values: &Values, path: &str, wanted: Created) {
     if is_promoted {
         planner.note(&values.job, &format!("`{path}` is prepared for this job before an earlier job writes to it"));
     }
+}
+
+/// The region behind the end of a file that ends, or will end by then, at `end_bytes`.
+fn appended_region(values: &Values, end_bytes: u64, sizes: (usize, Option<u64>)) -> Result<(u64, u64), Refusal> {
+    let Some(size_bytes) = said_size_bytes(values, sizes) else {
+        let rule = Rule::Incomplete {
+            option: values.quote("file_append"),
+            needs: "`size` in bytes: it says how much is appended",
+            hint: "say `size`, such as `size = \"1g\"`",
+        };
+        return Err(values.refuse("file_append", rule));
+    };
+    if end_bytes.checked_add(size_bytes).is_none_or(|end| end > i64::MAX as u64) {
+        let rule = Rule::BadValue { option: "size", reason: "the region ends beyond 2^63 bytes".into() };
+        return Err(values.refuse("size", rule));
+    }
+    Ok((end_bytes, size_bytes))
 }
 
 /// The part of an existing target that is used: (offset, size) in bytes.
@@ -420,6 +471,7 @@ pub(super) fn new_file(
     // A file that an earlier job of this plan creates has a size already.
     let earlier_bytes = planner.created.get(path).map(|created| created.length_bytes);
     let (offset_bytes, size_bytes) = match earlier_bytes {
+        _ if values.bool("file_append") => appended_region(values, earlier_bytes.unwrap_or(0), sizes)?,
         Some(bytes) if said_size_bytes(values, sizes).is_none() => {
             region_of_existing(values, usage, path, (bytes, false), sizes)?
         }
@@ -542,9 +594,27 @@ fn derive_file_values(planner: &mut Planner, values: &mut Values, usage: &Use, f
             values.derive("directory", ".", "the current directory");
         }
     }
+    if values.bool("file_append") {
+        match files {
+            _ if !usage.opens_files => {
+                let sentence = format!("{} has no effect: nothing is touched", values.quote("file_append"));
+                planner.note(&job, &sentence);
+            }
+            [file] => values.derive("offset", write_bytes(file.plan.offset_bytes), "where the file ends"),
+            _ => values.derive("offset", "", "where each file ends"),
+        }
+    }
+    if usage.fills
+        && files.iter().all(|file| matches!(&file.facts, Some(facts) if facts.kind == TargetKind::BlockDevice))
+    {
+        let sentence = format!("{} has no effect: a device is as large as it is", values.quote("fill_device"));
+        planner.note(&job, &sentence);
+    }
     let total: u64 = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
     if !values.is_said("size") && values.extent("size").is_none() {
-        let reason = if values.is_said("filesize") {
+        let reason = if usage.fills && !values.is_said("filesize") {
+            "as much as there is room for: `fill_device` ends the job"
+        } else if values.is_said("filesize") {
             "`filesize` times the number of files"
         } else if !usage.opens_files {
             "nothing is touched, so any size will do"
@@ -562,6 +632,9 @@ fn derive_file_values(planner: &mut Planner, values: &mut Values, usage: &Use, f
         for name in ["overwrite", "fallocate", "unlink"].into_iter().filter(|name| values.is_asked(name)) {
             planner.note(&job, &format!("{} has no effect: no file is created", values.quote(name)));
         }
+    } else if usage.fills && values.is_asked("fallocate") {
+        let sentence = format!("{} has no effect: the file grows until nothing is free", values.quote("fallocate"));
+        planner.note(&job, &sentence);
     } else if usage.needs_content {
         for name in ["overwrite", "fallocate"].into_iter().filter(|name| values.is_asked(name)) {
             planner.note(

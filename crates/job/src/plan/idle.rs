@@ -55,6 +55,7 @@ const MEASURED: &[&str] = &[
     "end_fdatasync",
     "end_fsync",
     "fdatasync",
+    "fill_device",
     "flow",
     "fsync",
     "fsync_on_close",

@@ -18,7 +18,7 @@ use super::priority::{plan_own_priority, plan_shares};
 use super::replay::{Replayed, plan_iolog, plan_replay};
 use super::source::plan_body;
 use super::steps::plan_steps;
-use super::tolerance::plan_tolerance;
+use super::tolerance::{plan_fill, plan_tolerance};
 use super::values::Values;
 use super::verify::{Verified, plan_verify};
 use crate::refusal::{Refusal, Rule};
@@ -112,7 +112,9 @@ pub(super) fn plan_job(
 
     let seed = plan_seed(planner, values, index);
     let is_offline = values.bool("verify_only");
+    let fills = plan_fill(values, engine, ops)?;
     let usage = Use {
+        fills,
         writes: (ops.has(OpKind::Write) && !is_offline) || engine == EngineKind::Falloc,
         trims: ops.trims,
         needs_content: ops.has(OpKind::Read) || is_offline || ops.has(OpKind::Trim) || steps.trims_first,
@@ -188,7 +190,7 @@ pub(super) fn plan_job(
         has_steps: !steps.is_none(),
     };
     let verify = plan_verify(planner, values, &verified)?;
-    let tolerance = plan_tolerance(values, verify.as_ref())?;
+    let tolerance = plan_tolerance(values, fills, verify.as_ref())?;
     let mut content = plan_content(planner, values, ops)?;
     match values.number("dedupe_working_set_percentage") {
         Some(percent) if percent + u64::from(content.duplicate_percent) > 100 => {

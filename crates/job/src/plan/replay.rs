@@ -39,6 +39,8 @@ const SAID_BY_THE_LOG: &[&str] = &[
     "offset",
     "number_ios",
     "loops",
+    "file_append",
+    "fill_device",
 ];
 
 /// What would make something else of a log than its replay.
