@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Ran, Sandbox, lacks};
+use common::{Ran, Sandbox, lacks, real_fio};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
@@ -54,6 +54,17 @@ fn calls(sandbox: &Sandbox, names: &str, line: &str) -> String {
         .expect("strace runs");
     assert_eq!(status.status.code(), Some(0), "{line}\n{}", String::from_utf8_lossy(&status.stderr));
     fs::read_to_string(trace).expect("the trace")
+}
+
+/// The calls of these names that the installed fio makes, by strace; `None` where there is none.
+fn calls_of_fio(sandbox: &Sandbox, names: &str, line: &str) -> Option<String> {
+    real_fio(sandbox, "--version")?;
+    let trace = sandbox.aside("strace-fio.txt");
+    let mut command = Command::new("strace");
+    command.args(["-f", "-e", &format!("trace={names}"), "-o"]).arg(&trace).arg("fio");
+    let ran = command.args(line.split_whitespace()).current_dir(sandbox.root()).output().expect("strace runs");
+    assert_eq!(ran.status.code(), Some(0), "{line}\n{}", String::from_utf8_lossy(&ran.stderr));
+    Some(fs::read_to_string(trace).expect("the trace"))
 }
 
 #[test]
@@ -186,4 +197,65 @@ fn exec_runs_a_program_only_if_that_was_allowed_and_ends_it() {
         "the program of job `x` would replace `x.stdout`, which job `w` uses",
     );
     refused(&sandbox, "--name=p --ioengine=psync --size=4k --program=/bin/echo", "belongs to `ioengine=exec`");
+}
+
+/// Goal: ranges are written out as fio does it, and no evidence takes that for a promise.
+/// Method: the arguments of the calls, of ours and of fio's, behind the number of the descriptor.
+#[test]
+fn ranges_are_written_out_as_in_fio_and_promise_nothing() {
+    let sandbox = Sandbox::new();
+    let done = job(&sandbox, "--name=r --rw=write --bs=4k --size=240k --sync_file_range=write:8");
+    assert_eq!((done["sync"]["total_ios"].as_u64(), done["write"]["total_ios"].as_u64()), (Some(7), Some(60)));
+    assert_eq!(done["sync"]["lat_ns"]["N"].as_u64(), Some(7));
+    let line = "--name=r --rw=write --bs=4k --size=64k --sync_file_range=write,wait_after --fdatasync=4";
+    refused(&sandbox, line, "a job makes one kind of sync call");
+    refused(&sandbox, "--name=r --rw=write --size=64k --sync_file_range=wrote:8", "`wrote:8` is not");
+    let explained =
+        succeeds(&sandbox, "--name=r --rw=write --bs=4k --size=240k --sync_file_range=write:8 --output-format=json");
+    let document: Value = serde_json::from_str(&explained.out).expect("JSON");
+    let checks = document["trueio"].to_string();
+    assert!(!checks.contains("The disk carried out the flushes"), "{checks}");
+    if lacks("strace") {
+        return;
+    }
+    let of = |trace: &str| -> Vec<String> {
+        let calls = trace.lines().filter_map(|line| line.split_once("sync_file_range("));
+        calls.map(|(_, call)| call.split_once(", ").expect("arguments").1.to_owned()).collect()
+    };
+    for line in [
+        "--name=s --rw=write --bs=4k --size=240k --sync_file_range=wait_before,write:8",
+        "--name=t --rw=write --bs=2k --size=60k --nrfiles=2 --sync_file_range=write,wait_after:4 --ioengine=sync",
+        "--name=u --rw=write --bs=64k --size=1m --sync_file_range=write",
+    ] {
+        let ours = of(&calls(&sandbox, "sync_file_range", line));
+        assert!(ours.len() > 1, "{line}");
+        let Some(theirs) = calls_of_fio(&sandbox, "sync_file_range", line) else { continue };
+        let theirs = of(&theirs);
+        // fio leaves out the call behind the last write, and asks for bytes where whole pages are written out.
+        assert!(ours.len() - theirs.len() <= 1 && theirs.len() > 1, "{line}: {ours:?}, {theirs:?}");
+        if !line.contains("bs=2k") {
+            assert_eq!(ours[..theirs.len()], theirs, "{line}");
+        }
+    }
+}
+
+/// Goal: `%o` is the offset of each interval.
+/// Method: the bytes in the file; then one offset is wrong, and the job that compares finds it.
+#[test]
+fn a_pattern_with_an_interval_holds_the_offset_of_each() {
+    let sandbox = Sandbox::new();
+    let line =
+        "--name=p --filename=p --size=64k --bs=4k --verify=pattern --verify_pattern=%o --verify_pattern_interval=512";
+    succeeds(&sandbox, &format!("{line} --rw=randwrite"));
+    let mut content = fs::read(sandbox.path("p")).expect("the file");
+    for (sector, at) in content.chunks(512).zip((0_u64..).step_by(512)) {
+        assert!(sector.chunks(8).all(|word| word == at.to_le_bytes()), "offset {at}");
+    }
+    succeeds(&sandbox, &format!("{line} --rw=read"));
+    // A sector that lies where its neighbour belongs.
+    let wrong = content[512 * 9..512 * 10].to_vec();
+    content[512 * 10..512 * 11].copy_from_slice(&wrong);
+    fs::write(sandbox.path("p"), &content).expect("a write");
+    let ran = fio(&sandbox, &format!("{line} --rw=read"));
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
 }

@@ -46,3 +46,39 @@ fn a_saved_state_says_how_far_to_compare_and_whose_blocks() {
     other.assert_code(1);
     assert!(other.out_joined().contains("they write other blocks"), "{other:?}");
 }
+
+/// Goal: after a crash only what was synced can be asked for; and all of that is.
+/// Method: 100 writes in order with a sync call after each 30, whose state is saved. Then a write after the last call is
+/// lost, as a power cut may do with it, and later one before it, which nothing may lose.
+#[test]
+fn only_what_was_synced_is_compared_where_that_is_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("data", 1 << 20);
+    let words = "--rw write --number_ios 100 --fdatasync 30 --verify_policy fsynced";
+    let (wrote, record) = sandbox.record(&job(&format!("{words} --verify_state_save")));
+    wrote.assert_code(0);
+    assert_eq!(record.phases[0].jobs[0].verified_block_count, 90, "the last ten were not synced");
+    let file = fs::OpenOptions::new().write(true).open(sandbox.path("data")).expect("the file");
+    let lose = |block: u64| file.write_all_at(&[0; 4096], block * 4096).expect("a write");
+    let compare = |more: &str| {
+        let line = format!("--rw write --fdatasync 30 --verify_only --verify_state_load {more}");
+        let (ran, record) = sandbox.record(&job(&line));
+        let done = &record.phases[0].jobs[0];
+        (ran.code, done.verified_block_count, done.verify_failure_count)
+    };
+    lose(95);
+    assert_eq!(compare("--verify_policy fsynced"), (Some(0), 90, 0));
+    assert_eq!(compare(""), (Some(1), 100, 1), "the other policy compares all");
+    lose(40);
+    assert_eq!(compare("--verify_policy fsynced"), (Some(1), 90, 1));
+    // With a flag every write is durable when it ends, and all are compared.
+    let (all, record) = sandbox.record(&job("--rw write --number_ios 100 --sync dsync --verify_policy fsynced"));
+    all.assert_code(0);
+    assert_eq!(record.phases[0].jobs[0].verified_block_count, 100);
+    // A state that does not say what was synced.
+    sandbox.run(&job("--rw write --number_ios 100 --fdatasync 30 --verify_state_save")).assert_code(0);
+    let line = "--rw write --fdatasync 30 --verify_only --verify_state_load --verify_policy fsynced";
+    let unknown = sandbox.run(&job(line));
+    unknown.assert_code(1);
+    assert!(unknown.out_joined().contains("does not say what was synced"), "{unknown:?}");
+}

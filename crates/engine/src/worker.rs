@@ -17,7 +17,7 @@ use crate::batch::Sharing;
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::content::ContentSource;
-use crate::engines::{Completion, Engine, EngineError, TargetFile};
+use crate::engines::{Completion, Engine, EngineError, TargetFile, sync_range};
 use crate::log::{IssuedIo, LogBuffer};
 use crate::pace::Calendar;
 use crate::pattern::{Generator, worker_seed};
@@ -32,9 +32,10 @@ use search::Search;
 use spans::Spans;
 use std::io;
 use std::mem::ManuallyDrop;
+use std::os::fd::AsRawFd as _;
 use std::sync::atomic::Ordering::Relaxed;
 use supply::{SOURCE_WAIT_BUSY, SOURCE_WAIT_IDLE, Supply};
-use trueio_model::{EngineKind, IoFailure, JobPlan, OpKind, QueueCounts, ThreadUsage, VerifyFailure};
+use trueio_model::{EngineKind, IoFailure, JobPlan, OpKind, QueueCounts, RangeSync, ThreadUsage, VerifyFailure};
 use verifying::Verifier;
 
 mod context;
@@ -741,11 +742,34 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         self.free_since = self.clock.now();
     }
 
+    /// All requests so far are durable, as far as a successful call says so.
+    fn note_synced(&mut self) {
+        let issued = self.issued();
+        if let Some(verifier) = &mut self.verifier {
+            verifier.note_synced(issued);
+        }
+    }
+
+    /// `sync_file_range`, where there are files.
+    fn write_out(&self, request: &Request, bytes: u64) -> i64 {
+        let flags = self.context.plan.flush.range.map_or(0, RangeSync::flags);
+        match self.context.files.get(usize::from(request.file)) {
+            Some(target) if E::KIND.touches_files() => {
+                sync_range(target.file.as_raw_fd(), request.offset, bytes, flags)
+            }
+            _ => 0,
+        }
+    }
+
     /// A sync call, with nothing in flight. Returns the moment it was done.
     #[cold]
     fn sync_now(&mut self, request: &Request) -> u64 {
+        let range_bytes = request.range_bytes();
         let before = self.clock.now();
-        let result = self.engine.sync_file(request.file, request.data_only);
+        let result = match range_bytes {
+            None => self.engine.sync_file(request.file, request.data_only),
+            Some(bytes) => self.write_out(request, bytes),
+        };
         let now = self.clock.now();
         self.free_since = now;
         if now >= self.next_event {
@@ -755,12 +779,20 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             let recorder = self.recorder.op(OpKind::Sync);
             recorder.io_count += 1;
             recorder.interval.record(self.clock.to_ns(now - before));
-            self.samples.offer(request, before, now, &self.clock);
+            // A range that was written out is durable or not, nobody says.
+            if range_bytes.is_none() {
+                self.samples.offer(request, before, now, &self.clock);
+                self.note_synced();
+            }
         } else {
             // Whatever was written before is lost or not, nobody knows: never retried, always fatal.
             self.recorder.op(OpKind::Sync).error_count += 1;
             self.note_failure(request, -result as i32, 0, 0);
-            let what = if request.data_only { "fdatasync" } else { "fsync" };
+            let what = match range_bytes {
+                Some(_) => "sync_file_range",
+                None if request.data_only => "fdatasync",
+                None => "fsync",
+            };
             let path = self.path(request.file);
             let error = io::Error::from_raw_os_error(-result as i32);
             self.fatal.get_or_insert(format!(

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Release};
 use std::time::Duration;
 use trueio_engine::{Start, availability};
 use trueio_model::{
-    Arrivals, BlockSizes, Checksum, ContentKind, EngineKind, FileSelection, Flush, OpKind, OpMix, SampledIo,
+    Arrivals, BlockSizes, Checksum, ContentKind, EngineKind, FileSelection, Flush, OpKind, OpMix, RangeSync, SampledIo,
     SimulatedDevice,
 };
 
@@ -481,6 +481,28 @@ fn a_sync_call_follows_every_so_many_writes_and_one_comes_at_the_end() {
             assert_clean(&report, way.name);
             assert_eq!(op(&report, OpKind::Write).io_count, 256, "{}", way.name);
             // After 50, 100, … 250 writes, and at the end.
+            assert_eq!(op(&report, OpKind::Sync).io_count, 5 + u64::from(at_end), "{}", way.name);
+        }
+    }
+}
+
+/// Goal: calls on ranges are made and counted on every engine, and no sync call is made of them.
+#[test]
+fn a_range_is_written_out_after_every_so_many_writes() {
+    let folder = folder();
+    for way in all() {
+        let path = filled(folder.path(), "range", MIB);
+        for at_end in [false, true] {
+            let mut job = way.job();
+            if way.kind.touches_files() {
+                job = job.on(&[&path], MIB, Open::ReadWrite);
+            }
+            job = job.op(OpKind::Write);
+            job.plan.flush.range = Some(RangeSync { every: 50, waits_before: true, writes: true, waits_after: true });
+            job.plan.flush.end_fsync = at_end;
+            let report = job.run();
+            assert_clean(&report, way.name);
+            assert_eq!(op(&report, OpKind::Write).io_count, 256, "{}", way.name);
             assert_eq!(op(&report, OpKind::Sync).io_count, 5 + u64::from(at_end), "{}", way.name);
         }
     }

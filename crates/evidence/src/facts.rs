@@ -271,6 +271,21 @@ impl<'a> Work<'a> {
         self.job.sync != SyncMode::None || self.job.write_flags.dsync
     }
 
+    /// True if calls between the writes are `sync_file_range`, which is counted as sync calls are.
+    pub(crate) fn writes_out(self) -> bool {
+        self.job.flush.range.is_some()
+    }
+
+    /// Sync calls that promise something: of a job with `sync_file_range` only those at its end.
+    pub(crate) fn durable_calls(&self) -> u64 {
+        let calls = self.count(OpKind::Sync);
+        if !self.writes_out() {
+            return calls;
+        }
+        let at_end = self.job.flush.at_end().count() as u64 * self.job.files.len() as u64;
+        calls.min(at_end * u64::from(self.job.workers))
+    }
+
     /// True if there is any sync call, or a flag in place of one.
     pub(crate) fn syncs(self) -> bool {
         let flush = self.job.flush;

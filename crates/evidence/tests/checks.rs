@@ -8,7 +8,7 @@ use trueio_evidence::{CHECKS, ContentSample, Heat, Observation, explain_failure}
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
 use trueio_model::{
     Arrivals, BlockSizes, ContentKind, DeviceCounters, DirectPolicy, DirectSupport, Distribution, EngineKind,
-    EvidenceLevel, Fact, IoFailure, OpKind, OpMix, Order, Pace, Prepare, RequestSum, SeriesRow, SteadyRound,
+    EvidenceLevel, Fact, IoFailure, OpKind, OpMix, Order, Pace, Prepare, RangeSync, RequestSum, SeriesRow, SteadyRound,
     SteadyState, SteadyVariable, SyncMode, SyncOrder, TargetKind, TraceRecord, TransferMatch, UsbFacts, Verdict,
     VerifyFailure,
 };
@@ -1160,4 +1160,23 @@ fn others_that_were_traced_are_named_and_what_cannot_be_told_is_suspect() {
     unsure.judge().assert("foreign_io", Passed, "");
     busy(&mut unsure);
     unsure.judge().assert("foreign_io", Suspect, "could not be told apart: a part of our files has no place.");
+}
+
+/// Goal: the lie that a range which was written out is durable.
+/// Method: a log whose calls are `sync_file_range`: nothing was promised. With one `fsync` at its end one flush is
+/// needed, and not one for each call.
+#[test]
+fn ranges_that_were_written_out_are_no_sync_calls() {
+    let mut phase = Phase::honest_log();
+    phase.jobs[0].flush = trueio_model::Flush {
+        range: Some(RangeSync { every: 1, waits_before: true, writes: true, waits_after: true }),
+        ..Default::default()
+    };
+    let of = |flushes| vec![delta(counted(0, 11_488 * 1024, flushes))];
+    phase.observation.devices = of(0);
+    phase.judge().assert("flushes", NotApplicable, "nothing says that what was written survives a power cut");
+    phase.jobs[0].flush.end_fsync = true;
+    phase.judge().assert("flushes", Contradicted, "never told to flush");
+    phase.observation.devices = of(1);
+    phase.judge().assert("flushes", Passed, "");
 }

@@ -331,6 +331,11 @@ const SYNC: &[Choice] = &[
     choice("sync", &["1", "true"], "O_SYNC: the data and all of the file's metadata"),
 ];
 
+const VERIFY_POLICY: &[Choice] = &[
+    choice("completed", &[], "all that ended well"),
+    choice("fsynced", &[], "those before the last sync call that succeeded: a power cut may take the others"),
+];
+
 const FILE_SERVICE: &[Choice] = &[
     choice("roundrobin", &[], "each file in turn"),
     choice("sequential", &[], "one file after another, each to its end"),
@@ -1321,6 +1326,18 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "sync_file_range",
+        kind: ValueKind::RangeSync,
+        unit: "writes",
+        default: DefaultValue::Unset("never"),
+        summary: "`sync_file_range` on what was written since the last call, after every so many writes",
+        detail: "It has the kernel write out pages, or waits for them, and makes nothing durable: the disk's cache and \
+                 the file's metadata stay as they are. Its calls are counted as sync calls are, and no evidence takes \
+                 them for one. Not beside `fsync` or `fdatasync`.",
+        section: Section::Durability,
+        ..BASE
+    },
+    OptionRow {
         name: "rwf_dsync",
         is_in_fio: false,
         summary: "Each write carries RWF_DSYNC (pvsync2, libaio, io_uring)",
@@ -1726,6 +1743,26 @@ pub const TABLE: &[OptionRow] = &[
         default: DefaultValue::Unset("the job's content"),
         summary: "What fills verified blocks",
         detail: "As `buffer_pattern`, and `%o` is the block's offset, eight bytes with the lowest first.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "verify_pattern_interval",
+        kind: ValueKind::Bytes,
+        unit: "bytes",
+        default: DefaultValue::Unset("once, with the block"),
+        summary: "From one beginning of `verify_pattern` to the next",
+        detail: "`%o` is then the offset of that beginning: with 512, of each sector.",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "verify_policy",
+        kind: ValueKind::Choice(VERIFY_POLICY),
+        unit: "word",
+        default: DefaultValue::Text("completed"),
+        summary: "Which writes are compared",
+        detail: "`verify_state_load` needs it, too, to compare after a crash what the run that wrote had synced.",
         section: Section::Content,
         ..BASE
     },

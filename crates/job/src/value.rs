@@ -14,8 +14,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use trueio_model::units::{parse_bytes, parse_duration_ns};
 use trueio_model::{
-    BlockPattern, BlockSizes, Criterion, CriterionVariable, Distribution, MemoryPolicy, PriorityShare, SimulatedDevice,
-    SourceAddress,
+    BlockPattern, BlockSizes, Criterion, CriterionVariable, Distribution, MemoryPolicy, PriorityShare, RangeSync,
+    SimulatedDevice, SourceAddress,
 };
 
 /// Largest block of one I/O, in bytes. Linux transfers at most 2^31 − 4096 bytes a call.
@@ -115,6 +115,8 @@ pub enum ValueKind {
     Nodes,
     /// Where memory comes from: `bind:0,1`.
     MemoryPolicy,
+    /// Parts of `sync_file_range`, and after how many writes: `wait_before,write:8`.
+    RangeSync,
 }
 
 /// Percentiles of a list at most, as in fio.
@@ -182,6 +184,8 @@ pub enum Value {
     Nodes(Vec<u32>),
     /// Where memory comes from.
     MemoryPolicy(MemoryPolicy),
+    /// A call on the range that was written.
+    RangeSync(RangeSync),
 }
 
 /// The types that a TOML document offers.
@@ -232,6 +236,7 @@ impl ValueKind {
             ValueKind::ErrorLists => "ERROR[:ERROR…][,ERROR…]",
             ValueKind::Nodes => "LIST|all",
             ValueKind::MemoryPolicy => "MODE[:NODES]",
+            ValueKind::RangeSync => "PART[,PART…][:N]",
         }
     }
 
@@ -280,6 +285,9 @@ impl ValueKind {
             ValueKind::Nodes => "numbers of nodes, such as `0,2-3`, or `all`".into(),
             ValueKind::MemoryPolicy => {
                 "`default`, `local`, `prefer:NODE`, `bind:NODES` or `interleave:NODES`, such as `bind:0,1`".into()
+            }
+            ValueKind::RangeSync => {
+                "`wait_before`, `write`, `wait_after` or several of them, and after how many writes: `write:8`".into()
             }
             ValueKind::Address => "an address, such as `http://127.0.0.1:8080/file`".into(),
             ValueKind::BlockPattern => "bytes, such as `0xff`, `\"text\"` or `%o0xab`, where `%o` is the offset".into(),
@@ -414,6 +422,9 @@ impl ValueKind {
             ValueKind::ErrorLists => errors::read(text).map(Value::Errors),
             ValueKind::Nodes => numa::read_nodes(text).map(Value::Nodes),
             ValueKind::MemoryPolicy => numa::read_policy(text).map(Value::MemoryPolicy),
+            ValueKind::RangeSync => {
+                read_range_sync(text).map(Value::RangeSync).ok_or_else(|| format!("`{text}` is not {}", self.takes()))
+            }
             ValueKind::Criterion => {
                 read_criterion(text).map(Value::Criterion).ok_or_else(|| format!("`{text}` is not {}", self.takes()))
             }
@@ -453,6 +464,7 @@ impl ValueKind {
             (_, Value::Errors(lists)) => errors::write(lists),
             (_, Value::Nodes(nodes)) => numa::write_nodes(nodes),
             (_, Value::MemoryPolicy(policy)) => numa::write_policy(policy),
+            (_, Value::RangeSync(range)) => range.to_string(),
             (_, Value::Criterion(criterion)) => {
                 let unit = if criterion.is_percent { "%" } else { "" };
                 format!("{}:{}{unit}", criterion.name(), criterion.limit)
@@ -475,6 +487,23 @@ fn read_rates(text: &str, read: impl Fn(&str) -> Result<f64, String>) -> Result<
         }
     }
     Ok(Value::Rates(rates))
+}
+
+/// Parts, and after how many writes; without a number after each.
+fn read_range_sync(text: &str) -> Option<RangeSync> {
+    let (parts, every) = text.trim().split_once(':').unwrap_or((text.trim(), "1"));
+    let every = every.trim().parse().ok().filter(|every| *every > 0)?;
+    let mut range = RangeSync { every, waits_before: false, writes: false, waits_after: false };
+    for part in parts.split(',') {
+        let is_set = match part.trim() {
+            "wait_before" => &mut range.waits_before,
+            "write" => &mut range.writes,
+            "wait_after" => &mut range.waits_after,
+            _ => return None,
+        };
+        *is_set = true;
+    }
+    Some(range)
 }
 
 /// What is to be steady.

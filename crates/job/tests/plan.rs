@@ -315,6 +315,9 @@ fn every_row_of_the_table_changes_the_plan() {
         ("verify_interval", &[("rw", "write"), ("verify", "sha256")], "1k"),
         ("verify_offset", &[("rw", "write"), ("verify", "sha3-512")], "64"),
         ("verify_pattern", &[("rw", "write"), ("verify", "crc7")], "%o0xab"),
+        ("verify_pattern_interval", &[("rw", "write"), ("verify", "pattern"), ("verify_pattern", "%o")], "512"),
+        ("verify_policy", &[("rw", "write"), ("verify", "crc7"), ("fsync", "8")], "fsynced"),
+        ("sync_file_range", &[("rw", "write")], "wait_before,write:8"),
         ("verify_backlog", &[("rw", "write"), ("verify", "crc16")], "64"),
         ("verify_backlog_batch", &[("rw", "write"), ("verify", "crc32"), ("verify_backlog", "64")], "16"),
         ("verify_async", &[("rw", "write"), ("verify", "crc64")], "2"),
@@ -495,6 +498,19 @@ fn verification_that_contradicts_itself_is_refused() {
     assert_eq!(of(&[md5, ("verify_interval", "512"), ("verify_offset", "465")]), "bad_value");
     assert_eq!(of(&[md5, ("verify_only", "1"), ("do_verify", "0")]), "contradiction");
     assert_eq!(of(&[md5, ("trim_percentage", "9"), ("trim_backlog", "8"), ("loops", "2")]), "verify_impossible");
+    assert_eq!(of(&[md5, ("verify_pattern_interval", "512")]), "incomplete");
+    // Only what was synced: something must be, and it must be known what.
+    let fsynced = [md5, ("verify_policy", "fsynced")];
+    let of_synced = |more: &[(&'static str, &'static str)]| of(&[&fsynced[..], more].concat());
+    assert_eq!(of_synced(&[]), "incomplete");
+    assert_eq!(of_synced(&[("fsync", "8"), ("verify_backlog", "8")]), "contradiction");
+    assert_eq!(of_synced(&[("fsync", "8"), ("trim_percentage", "9"), ("trim_backlog", "8")]), "contradiction");
+    assert_eq!(of_synced(&[("fsync", "8"), ("loops", "2")]), "verify_impossible");
+    assert_eq!(of_synced(&[("fsync", "8"), ("nrfiles", "2")]), "verify_impossible");
+    for syncs in [("fsync", "8"), ("end_fdatasync", "1"), ("sync", "dsync")] {
+        let job = plan_one(&[&[("size", "1m"), ("rw", "write"), syncs][..], &fsynced].concat()).unwrap();
+        assert!(job.verify.unwrap().synced_only, "{syncs:?}");
+    }
     // Nothing is there that could be compared, and what is there is not written.
     assert_eq!(of(&[md5, ("verify_only", "1")]), "verify_impossible");
     let offline = plan_one(&[("filename", "/mnt/old"), ("rw", "write"), md5, ("verify_only", "1")]).unwrap();

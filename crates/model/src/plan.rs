@@ -932,9 +932,51 @@ pub struct Flush {
     /// `fsync` of each file before it is closed, inside the measured time.
     #[serde(default)]
     pub fsync_on_close: bool,
+    /// `sync_file_range` between the writes, which makes nothing durable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<RangeSync>,
+}
+
+/// `sync_file_range(2)` on what was written since the last call: it has the kernel write out pages, or waits for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RangeSync {
+    /// After how many writes.
+    pub every: u64,
+    /// Waits for pages that are being written out already.
+    pub waits_before: bool,
+    /// Begins to write out what is dirty.
+    pub writes: bool,
+    /// Waits until it is written out.
+    pub waits_after: bool,
+}
+
+impl RangeSync {
+    /// Its parts by fio's names, with the kernel's numbers.
+    pub const PARTS: [(&'static str, u32); 3] = [("wait_before", 1), ("write", 2), ("wait_after", 4)];
+
+    /// The flags of the call.
+    pub fn flags(self) -> u32 {
+        let parts = [self.waits_before, self.writes, self.waits_after];
+        Self::PARTS.iter().zip(parts).filter(|(_, is_set)| *is_set).map(|((_, flag), _)| flag).sum()
+    }
+}
+
+impl std::fmt::Display for RangeSync {
+    /// As it is asked for: `wait_before,write:8`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let flags = self.flags();
+        let parts: Vec<&str> =
+            Self::PARTS.iter().filter(|(_, flag)| flags & flag != 0).map(|(name, _)| *name).collect();
+        write!(f, "{}:{}", parts.join(","), self.every)
+    }
 }
 
 impl Flush {
+    /// True if calls between the writes are counted as sync calls, durable or not.
+    pub fn is_between(&self) -> bool {
+        self.fsync_every > 0 || self.fdatasync_every > 0 || self.range.is_some()
+    }
+
     /// True if a sync call ends the job.
     pub fn is_at_end(&self) -> bool {
         self.end_fsync || self.end_fdatasync || self.fsync_on_close

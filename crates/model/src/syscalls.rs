@@ -146,7 +146,8 @@ impl SyscallRow {
         self.errors.iter().map(|error| error.count).sum()
     }
 
-    /// True for calls that make data durable: `fsync`, `fdatasync`, `sync_file_range` and their like.
+    /// True for calls that ask for data to be written out: `fsync`, `fdatasync` and their like, and `sync_file_range`,
+    /// which makes nothing durable.
     pub fn is_flush(&self) -> bool {
         ["fsync", "fdatasync", "sync_file_range", "sync_file_range2", "syncfs", "sync", "msync"]
             .contains(&self.name.as_str())

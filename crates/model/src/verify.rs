@@ -16,6 +16,9 @@ pub struct Verify {
     /// What fills the blocks; `None`: the job's content.
     #[serde(default)]
     pub pattern: Option<BlockPattern>,
+    /// From one beginning of the pattern to the next, in bytes; 0: it begins with the block and goes on to its end.
+    #[serde(default, skip_serializing_if = "crate::plan::is_zero")]
+    pub pattern_interval_bytes: u64,
     /// Writes after which some are read back at once; 0: all at the end.
     #[serde(default)]
     pub backlog: u64,
@@ -43,6 +46,9 @@ pub struct Verify {
     /// The job compares as far as that file says.
     #[serde(default)]
     pub loads_state: bool,
+    /// Only what was written before the last sync call that succeeded is compared: nothing else was promised.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub synced_only: bool,
     /// Blocks that were written, trimmed, and compared with zeros.
     #[serde(default)]
     pub trim: Option<TrimVerify>,
@@ -50,6 +56,11 @@ pub struct Verify {
 
 fn yes() -> bool {
     true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+fn is_false(word: &bool) -> bool {
+    !*word
 }
 
 impl Verify {
@@ -60,6 +71,7 @@ impl Verify {
             interval_bytes: 0,
             header_offset_bytes: 0,
             pattern: None,
+            pattern_interval_bytes: 0,
             backlog: 0,
             backlog_batch: 0,
             threads: 0,
@@ -69,6 +81,7 @@ impl Verify {
             dumps: false,
             saves_state: false,
             loads_state: false,
+            synced_only: false,
             trim: None,
         }
     }

@@ -139,7 +139,7 @@ pub(crate) fn label_of(job: &JobRecord, op: &OpRecord) -> String {
 pub(crate) fn end_flush_of<'a>(record: &RunRecord, phase_index: usize, job: &'a JobRecord) -> Option<&'a OpRecord> {
     let plan = plan_of(record, phase_index, job)?;
     let flush = plan.flush;
-    if !flush.is_at_end() || flush.fsync_every > 0 || flush.fdatasync_every > 0 || job.ops.len() < 2 {
+    if !flush.is_at_end() || flush.is_between() || job.ops.len() < 2 {
         return None;
     }
     job.ops.iter().find(|op| op.op == OpKind::Sync && op.error_count == 0)
@@ -212,6 +212,9 @@ pub fn shape_of(job: &JobPlan) -> String {
             text.push_str(&format!(" {name}={every}"));
         }
     }
+    if let Some(range) = job.flush.range {
+        text.push_str(&format!(" sync_file_range={range}"));
+    }
     text
 }
 
@@ -243,6 +246,9 @@ pub(crate) fn manner_of(job: &JobPlan) -> String {
             1 => parts.push(format!("{name} after every write")),
             n => parts.push(format!("{name} after every {} writes", units::format_count(n))),
         }
+    }
+    if let Some(range) = job.flush.range {
+        parts.push(format!("sync_file_range={range}, which makes nothing durable"));
     }
     parts.extend(job.flush.at_end().map(|call| format!("{call} at the end")));
     if let Some(pace) = &job.pace {

@@ -251,6 +251,13 @@ fn sync_descriptor(fd: RawFd, data_only: bool) -> i64 {
     if result == 0 { 0 } else { negative_errno() }
 }
 
+/// `sync_file_range` of a file; its length 0: to the end.
+pub(crate) fn sync_range(fd: RawFd, offset: u64, bytes: u64, flags: u32) -> i64 {
+    // SAFETY: a plain call on a descriptor that its `TargetFile` keeps open.
+    let result = unsafe { libc::sync_file_range(fd, offset as i64, bytes as i64, flags) };
+    if result == 0 { 0 } else { negative_errno() }
+}
+
 /// Discards a range: `BLKDISCARD` on a device, a punched hole in a file. The length, or the
 /// negative error number.
 fn trim(fd: RawFd, is_block_device: bool, request: &Request) -> i64 {

@@ -94,6 +94,48 @@ struct FlushEvery {
     writes: u64,
     /// The file written last: a sync call is for it.
     file: u16,
+    /// For calls on ranges, of each file: where what was written since the last call begins and ends.
+    ranges: Option<Box<[(u64, u64)]>>,
+}
+
+/// Nothing was written since the last call.
+const NO_RANGE: (u64, u64) = (u64::MAX, 0);
+
+impl FlushEvery {
+    fn new(plan: &JobPlan) -> Option<Self> {
+        let flush = plan.flush;
+        let (every, data_only) = match (flush.fsync_every, flush.fdatasync_every, flush.range) {
+            (0, 0, None) => return None,
+            (0, 0, Some(range)) => (range.every, false),
+            (0, every, _) => (every, true),
+            (every, _, _) => (every, false),
+        };
+        let ranges = flush.range.map(|_| vec![NO_RANGE; plan.files.len().max(1)].into());
+        Some(Self { every, data_only, writes: 0, file: 0, ranges })
+    }
+
+    /// Counts a write.
+    fn note(&mut self, file: usize, offset: u64, length: u64) {
+        self.writes += 1;
+        self.file = file as u16;
+        if let Some(range) = self.ranges.as_mut().and_then(|ranges| ranges.get_mut(file)) {
+            *range = (range.0.min(offset), range.1.max(offset + length));
+        }
+    }
+
+    /// The call, if it is due.
+    fn take(&mut self) -> Option<Request> {
+        if self.writes < self.every {
+            return None;
+        }
+        self.writes = 0;
+        let call = Request { op: OpKind::Sync, file: self.file, data_only: self.data_only, ..Request::NONE };
+        let range = self.ranges.as_mut().and_then(|ranges| ranges.get_mut(usize::from(call.file)));
+        Some(range.map_or(call, |range| {
+            let (begin, end) = std::mem::replace(range, NO_RANGE);
+            Request::sync_range(call.file, begin, end - begin)
+        }))
+    }
 }
 
 /// Sizes of one operation, ready to be drawn.
@@ -275,11 +317,7 @@ impl Generator {
                 }
             })
             .collect();
-        let flush = match (plan.flush.fsync_every, plan.flush.fdatasync_every) {
-            (0, 0) => None,
-            (0, every) => Some(FlushEvery { every, data_only: true, writes: 0, file: 0 }),
-            (every, _) => Some(FlushEvery { every, data_only: false, writes: 0, file: 0 }),
-        };
+        let flush = FlushEvery::new(plan);
         let turns = Calendar::new(plan, worker).filter(Calendar::says_ops);
         let passes = plan.handling.invalidates_each_pass.then(Passes::default);
         // Of one operation in order, or each block once: there a pass ends where a block of requests does.
@@ -381,10 +419,9 @@ impl Generator {
             out[filled] = request;
             filled += 1;
             if let Some(flush) = &mut self.flush {
-                flush.writes += 1;
-                if flush.writes == flush.every {
-                    flush.writes = 0;
-                    out[filled] = Request { op: OpKind::Sync, data_only: flush.data_only, ..Request::NONE };
+                flush.note(usize::from(request.file), request.offset, u64::from(request.length));
+                if let Some(call) = flush.take() {
+                    out[filled] = call;
                     filled += 1;
                 }
             }
@@ -503,11 +540,8 @@ impl Generator {
         {
             return Some(dropping);
         }
-        if let Some(flush) = &mut self.flush
-            && flush.writes == flush.every
-        {
-            flush.writes = 0;
-            return Some(Request { op: OpKind::Sync, file: flush.file, data_only: flush.data_only, ..Request::NONE });
+        if let Some(call) = self.flush.as_mut().and_then(FlushEvery::take) {
+            return Some(call);
         }
         let op = match (self.mix, &self.turns) {
             (OpMix::Only(op), _) => op,
@@ -559,8 +593,7 @@ impl Generator {
         if let Some(flush) = &mut self.flush
             && op == OpKind::Write
         {
-            flush.writes += 1;
-            flush.file = file_index as u16;
+            flush.note(file_index, offset, length);
         }
         let request = Request { offset, length: length as u32, file: file_index as u16, op, data_only: false };
         if self.steps.is_some_and(|steps| steps.trims_first) {

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
-use trueio_model::{EngineKind, FilePlan, Pattern, Prepare, Zones};
+use trueio_model::{EngineKind, FilePlan, Pattern, Prepare, RangeSync, Zones};
 
 const UNIT: u64 = 512;
 
@@ -237,6 +237,32 @@ proptest! {
             }
             prop_assert!(writes <= every);
         }
+    }
+
+    /// Each call is for what was written to its file since the call before, and not for less.
+    #[test]
+    fn a_range_call_is_for_what_its_file_was_written_since_the_last(
+        every in 1u64..9, files in 1_usize..4, order in any_order(), sizes in any_sizes(),
+    ) {
+        let mut plan = with_files(plan(256, 7, WRITE, order, sizes), files, FileSelection::RoundRobin);
+        plan.limits.is_time_based = true;
+        plan.flush.range = Some(RangeSync { every, waits_before: false, writes: true, waits_after: false });
+        let mut written: Vec<Option<(u64, u64)>> = vec![None; files];
+        let (mut writes, mut last) = (0, 0);
+        for r in take(&plan, 0, 2_000) {
+            if r.op == OpKind::Write {
+                writes += 1;
+                last = r.file;
+                let (begin, end) = written[usize::from(r.file)].unwrap_or((u64::MAX, 0));
+                written[usize::from(r.file)] = Some((begin.min(r.offset), end.max(r.offset + u64::from(r.length))));
+                continue;
+            }
+            let (begin, end) = written[usize::from(r.file)].take().expect("a call follows a write");
+            prop_assert_eq!((writes, r.file, r.offset), (every, last, begin));
+            prop_assert_eq!(r.range_bytes(), Some((end - begin).next_multiple_of(4096)));
+            writes = 0;
+        }
+        prop_assert!(writes <= every);
     }
 
     #[test]

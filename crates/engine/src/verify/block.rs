@@ -47,7 +47,7 @@ impl BlockSeal {
     /// Makes `block` ready for write number `sequence` to `offset`.
     pub(crate) fn seal(&self, block: &mut [u8], run: u64, offset: u64, sequence: u64) {
         if let Some(pattern) = &self.verify.pattern {
-            fill(pattern, block, offset);
+            fill(pattern, self.verify.pattern_interval_bytes, block, offset);
         }
         if self.verify.checksum.has_header() {
             for (header, piece) in self.headers(block, run, offset, sequence) {
@@ -71,7 +71,7 @@ impl BlockSeal {
         }
         let Some(pattern) = self.verify.pattern.as_ref().filter(|_| checksum.compares_pattern()) else { return Ok(()) };
         let mut expected = vec![0; block.len()];
-        fill(pattern, &mut expected, offset);
+        fill(pattern, self.verify.pattern_interval_bytes, &mut expected, offset);
         let step =
             if self.verify.interval_bytes > 0 { self.verify.interval_bytes as usize } else { block.len().max(1) };
         // A header took the place of the pattern's bytes.
@@ -96,15 +96,19 @@ impl BlockSeal {
     }
 }
 
-/// Fills a block that belongs to `offset`.
-fn fill(pattern: &BlockPattern, block: &mut [u8], offset: u64) {
+/// Fills a block that belongs to `offset`: the pattern begins anew every `interval_bytes`, with the offset of that place
+/// in it; 0: it begins once.
+fn fill(pattern: &BlockPattern, interval_bytes: u64, block: &mut [u8], offset: u64) {
     let mut bytes = pattern.bytes.clone();
-    for place in &pattern.offset_places {
-        let place = *place as usize;
-        bytes[place..place + 8].copy_from_slice(&offset.to_le_bytes());
-    }
-    for piece in block.chunks_mut(bytes.len().max(1)) {
-        piece.copy_from_slice(&bytes[..piece.len()]);
+    let interval = if interval_bytes > 0 { interval_bytes as usize } else { block.len().max(1) };
+    for (stretch, at) in block.chunks_mut(interval).zip((offset..).step_by(interval)) {
+        for place in &pattern.offset_places {
+            let place = *place as usize;
+            bytes[place..place + 8].copy_from_slice(&at.to_le_bytes());
+        }
+        for piece in stretch.chunks_mut(bytes.len().max(1)) {
+            piece.copy_from_slice(&bytes[..piece.len()]);
+        }
     }
 }
 
@@ -154,6 +158,38 @@ mod tests {
             let (expected, found) = seal.check(&mut rotten, 3, 0x1234_5678, 5).unwrap_err();
             assert!(expected.contains("from byte 8191") && found.starts_with('['), "{expected}: {found}");
             assert!(seal.check(&mut sealed.clone(), 3, 0, 5).is_err(), "another place");
+        }
+    }
+
+    /// Goal: with an interval the pattern begins anew, each time with the offset of that place, also where the interval
+    /// is no part of the block, and headers do not move it.
+    #[test]
+    fn a_pattern_with_an_interval_begins_anew_and_carries_the_offset_of_each_beginning() {
+        let pattern = BlockPattern { bytes: vec![0xaa, 0, 0, 0, 0, 0, 0, 0, 0, 0xbb], offset_places: vec![1] };
+        for interval in [512, 1000, 8192] {
+            for (kind, headers) in [(Checksum::Pattern, 0), (Checksum::PatternHdr, 0), (Checksum::PatternHdr, 2048)] {
+                let seal = seal(kind, |v| {
+                    v.pattern = Some(pattern.clone());
+                    (v.pattern_interval_bytes, v.interval_bytes) = (interval, headers);
+                });
+                let mut sealed = block();
+                seal.seal(&mut sealed, 3, 1 << 20, 5);
+                for begin in (0..8192_u64).step_by(interval as usize) {
+                    // A later time in each stretch: headers stand elsewhere.
+                    let at = begin as usize + 200;
+                    if at + 10 > sealed.len() {
+                        continue;
+                    }
+                    let offset = ((1_u64 << 20) + begin).to_le_bytes();
+                    assert_eq!(sealed[at], 0xaa, "{kind:?}, {interval}");
+                    assert_eq!(sealed[at + 1..at + 9], offset, "{kind:?}, {interval}");
+                }
+                assert_eq!(seal.check(&mut sealed.clone(), 3, 1 << 20, 5), Ok(()), "{kind:?}, {interval}");
+                // What another interval would have written.
+                let other = BlockSeal::new(Verify { pattern_interval_bytes: 4096, ..seal.verify.clone() });
+                let (expected, _) = other.check(&mut sealed.clone(), 3, 1 << 20, 5).unwrap_err();
+                assert!(expected.contains("the pattern"), "{expected}");
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::engines::Engine;
 use crate::recorder::WorkerReport;
 use crate::request::Request;
 use std::mem::ManuallyDrop;
-use trueio_model::OpKind;
+use trueio_model::{OpKind, SyncMode};
 
 impl<E: Engine, C: Clock> Worker<'_, E, C> {
     pub(super) fn finish(mut self, mut last: u64) -> WorkerReport {
@@ -62,6 +62,11 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             _ => 0,
         };
         let wrote = self.write_sequence > 0;
+        let has_lost_ios = self.in_flight() > 0;
+        if (plan.sync != SyncMode::None || plan.write_flags.dsync) && !has_lost_ios {
+            // Each write was durable when it ended, and all have ended.
+            self.note_synced();
+        }
         if let Some(verifier) = self.verifier.as_ref().filter(|verifier| wrote && verifier.plan.saves_state) {
             let state = verifier.state(plan, self.context.worker, self.issued());
             self.notes.push(state.save(&plan.verify_state_file(self.context.worker)));
@@ -107,7 +112,6 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         let queue = (!E::BLOCKS).then_some(self.recorder.queue);
         let (ops, series, pacing_lateness) = self.recorder.finish(!E::BLOCKS);
         // The engine goes first: it may hold registrations of the pool's memory.
-        let has_lost_ios = self.slots.len() > self.free_count;
         drop(self.engine);
         if !has_lost_ios {
             ManuallyDrop::into_inner(self.pool);

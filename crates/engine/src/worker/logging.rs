@@ -51,7 +51,8 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
     /// Writes down what is issued, if that is asked for.
     #[cold]
     pub(super) fn note_issued(&mut self, request: &Request) {
-        if let Some(iolog) = &mut self.iolog {
+        // A replay knows no ranges, fio's neither.
+        if let Some(iolog) = self.iolog.as_mut().filter(|_| request.range_bytes().is_none()) {
             let at_ns = self.clock.to_ns(self.clock.now().saturating_sub(self.started));
             iolog.push(IssuedIo { at_ns, request: *request });
         }

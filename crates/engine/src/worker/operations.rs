@@ -22,7 +22,7 @@ pub(super) fn of(plan: &JobPlan) -> (Vec<OpKind>, Option<OpKind>) {
     if trims_first || plan.verify.as_ref().is_some_and(|verify| verify.trim.is_some()) {
         ops.push(OpKind::Trim);
     }
-    if plan.flush.fsync_every > 0 || plan.flush.fdatasync_every > 0 || plan.flush.is_at_end() {
+    if plan.flush.is_between() || plan.flush.is_at_end() {
         ops.push(OpKind::Sync);
     }
     (ops, single_op.filter(|_| !trims_first))

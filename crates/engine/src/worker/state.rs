@@ -23,14 +23,31 @@ pub(super) struct State {
     /// What its blocks carry, as hexadecimal digits.
     run: String,
     /// Requests issued.
-    pub(super) issued: u64,
+    issued: u64,
+    /// Those of them before the last sync call that succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    synced: Option<u64>,
 }
 
 impl State {
-    pub(super) fn new(job: &JobPlan, worker: u32, issued: u64, run: u64) -> Self {
+    pub(super) fn new(job: &JobPlan, worker: u32, (issued, synced): (u64, Option<u64>), run: u64) -> Self {
         let run = format!("{run:016x}");
         let (format, version) = (FORMAT.to_owned(), VERSION);
-        Self { format, version, job: job.name.clone(), worker, seed: job.seed, run, issued }
+        Self { format, version, job: job.name.clone(), worker, seed: job.seed, run, issued, synced }
+    }
+
+    /// How many requests are compared: all that were issued, or those that were synced.
+    ///
+    /// # Errors
+    /// A sentence, if what was synced was not noted.
+    pub(super) fn compared(&self, synced_only: bool) -> Result<u64, String> {
+        if !synced_only {
+            return Ok(self.issued);
+        }
+        let name = &self.job;
+        self.synced.ok_or_else(|| {
+            format!("the verify state of `{name}` does not say what was synced: the job that wrote was without `verify_policy=fsynced`")
+        })
     }
 
     /// What its blocks carry.
@@ -100,7 +117,10 @@ mod tests {
     #[test]
     fn a_state_of_another_worker_is_not_taken_for_one_of_another_seed() {
         let job = JobPlan { seed: 7, ..JobPlan::plain(EngineKind::Psync, 1 << 20) };
-        let state = State::new(&job, 0, 10, 1);
+        let state = State::new(&job, 0, (10, None), 1);
+        assert_eq!(state.compared(false), Ok(10));
+        assert!(state.compared(true).unwrap_err().contains("does not say what was synced"));
+        assert_eq!(State::new(&job, 0, (10, Some(4)), 1).compared(true), Ok(4));
         assert_eq!(state.check("f", 7, 0), Ok(()));
         let of_seed = state.check("f", 8, 0).unwrap_err();
         assert!(of_seed.contains("the seed 7, and this one has 8"), "{of_seed}");

@@ -25,6 +25,8 @@ pub(super) struct Verifier {
     run: u64,
     /// Requests after which a job that compares offline ends: as far as the run came that wrote.
     pub(super) issued_max: Option<u64>,
+    /// Requests before the last sync call that succeeded.
+    synced: u64,
     /// Writes that were not read back yet, with their numbers.
     waiting: VecDeque<(Request, u64)>,
     /// Writes since blocks were last trimmed, with their numbers.
@@ -50,7 +52,8 @@ impl Verifier {
         Ok(Some(Self {
             seal: BlockSeal::new(plan.clone()),
             run,
-            issued_max: state.map(|state| state.issued),
+            issued_max: state.map(|state| state.compared(plan.synced_only)).transpose()?,
+            synced: 0,
             waiting: VecDeque::with_capacity(plan.backlog as usize),
             untrimmed: Vec::with_capacity(trim_backlog as usize),
             to_trim: VecDeque::new(),
@@ -65,9 +68,20 @@ impl Verifier {
             || self.plan.trim.is_some_and(|trim| self.untrimmed.len() as u64 >= trim.backlog)
     }
 
+    /// A sync call succeeded after so many requests, with nothing in flight.
+    pub(super) fn note_synced(&mut self, issued: u64) {
+        self.synced = issued;
+    }
+
+    /// How many of the requests that were issued are compared at the end.
+    fn compared(&self, issued: u64) -> u64 {
+        if self.plan.synced_only { self.synced.min(issued) } else { issued }
+    }
+
     /// What is saved of a job that issued so many requests.
     pub(super) fn state(&self, job: &JobPlan, worker: u32, issued: u64) -> state::State {
-        state::State::new(job, worker, issued, self.run)
+        let synced = self.plan.synced_only.then(|| self.compared(issued));
+        state::State::new(job, worker, (issued, synced), self.run)
     }
 }
 
@@ -363,7 +377,8 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         let mut last = self.last_writes()?;
         let mut generator = Generator::new(self.context.plan, self.context.worker);
         let mut block = [Request::NONE; REQUEST_BLOCK];
-        let (mut left, mut sequence) = (self.issued(), 0);
+        let compared = self.verifier.as_ref().map_or(0, |verifier| verifier.compared(self.issued()));
+        let (mut left, mut sequence) = (compared, 0);
         while left > 0 {
             let n = generator.refill(&mut block).min(left as usize);
             assert!(n > 0, "the same plan gives the same requests again");

@@ -35,7 +35,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if !works.iter().any(|work| work.writes()) {
         return not_applicable(NAME, "Nothing was written.");
     }
-    let calls: u64 = works.iter().map(|work| work.count(OpKind::Sync)).sum();
+    let calls: u64 = works.iter().map(Work::durable_calls).sum();
     let flagged = || works.iter().filter(|work| work.has_dsync());
     let flagged_writes: u64 = flagged().map(|work| work.count(OpKind::Write)).sum();
     if calls + flagged_writes == 0 {
@@ -100,7 +100,10 @@ fn carried_out(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> String {
         .disks()
         .iter()
         .any(|disk| matches!(disk.transport.value.as_deref().unwrap_or_default(), "zram" | "ram" | "pmem" | "loop"));
-    let medians = works.iter().filter_map(|work| quantile(&work.op(OpKind::Sync)?.latency.total, 0.5));
+    let medians = works
+        .iter()
+        .filter(|work| !work.writes_out())
+        .filter_map(|work| quantile(&work.op(OpKind::Sync)?.latency.total, 0.5));
     match medians.min().filter(|median| *median < QUICK_NS && !is_memory) {
         Some(median) => format!(
             "The disk carried out the flushes, half of them within {}: quicker than a medium is written, so either its \

@@ -30,7 +30,7 @@ pub(super) fn plan_sync(
 }
 
 /// Sync calls between the writes and after them.
-pub(super) fn plan_flush(planner: &mut Planner, values: &Values) -> Result<Flush, Refusal> {
+pub(super) fn plan_flush(planner: &mut Planner, values: &Values, engine: EngineKind) -> Result<Flush, Refusal> {
     let contradiction = |one, other, reason, hint| {
         let rule = Rule::Contradiction { one: values.quote(one), other: values.quote(other), reason, hint };
         Err(values.refuse(other, rule))
@@ -41,7 +41,19 @@ pub(super) fn plan_flush(planner: &mut Planner, values: &Values) -> Result<Flush
         end_fsync: values.bool("end_fsync"),
         end_fdatasync: values.bool("end_fdatasync"),
         fsync_on_close: values.bool("fsync_on_close"),
+        range: values.range_sync("sync_file_range"),
     };
+    if flush.range.is_some() {
+        if engine.works_on_names() {
+            let lack = "has no file in which a range could be written out".into();
+            return Err(values.refuse("sync_file_range", Rule::EngineLacks { engine, lack, hint: "leave it out" }));
+        }
+        let calls = [("fsync", flush.fsync_every), ("fdatasync", flush.fdatasync_every)];
+        if let Some((other, _)) = calls.into_iter().find(|(_, every)| *every > 0) {
+            let hint = "say one of them: with `sync_file_range`, `end_fsync` makes it durable at the end";
+            return contradiction(other, "sync_file_range", "a job makes one kind of sync call", hint);
+        }
+    }
     if flush.fsync_every > 0 && flush.fdatasync_every > 0 {
         let hint = "say one of them: `fsync` includes what `fdatasync` does";
         return contradiction("fsync", "fdatasync", "a job makes one kind of sync call", hint);

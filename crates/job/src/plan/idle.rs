@@ -73,6 +73,7 @@ const MEASURED: &[&str] = &[
     "runtime",
     "steadystate_duration",
     "strace",
+    "sync_file_range",
     "thinktime",
     "time_based",
     "trace_syscalls",

@@ -105,7 +105,7 @@ pub(super) fn plan_job(
     let (write_flags, uring) = plan_engine_options(planner, values, engine, ops, write_flags)?;
     let direct = plan_direct(values, engine, write_flags, uring)?;
     let sync = plan_sync(planner, values, engine, ops)?;
-    let flush = plan_flush(planner, values)?;
+    let flush = plan_flush(planner, values, engine)?;
     let queue = plan_queue(planner, values, engine)?;
 
     let body = plan_body(planner, values, engine, (ops.mix, ops.is_random), &sizes[1], write_flags)?;
@@ -391,6 +391,7 @@ fn plan_ops(planner: &mut Planner, values: &mut Values) -> Result<Ops, Refusal> 
             "end_fsync",
             "end_fdatasync",
             "fsync_on_close",
+            "sync_file_range",
             "rwf_dsync",
             "atomic",
             "zero_buffers",

@@ -51,6 +51,7 @@ const AGAINST_THE_LOG: &[&str] = &[
     "thinktime",
     "fsync",
     "fdatasync",
+    "sync_file_range",
     "verify",
     "zonemode",
     "steady_state",

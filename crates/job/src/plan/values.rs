@@ -5,7 +5,7 @@ use crate::table::{DefaultValue, OptionRow, TABLE, row, suggestion};
 use crate::value::{Extent, Value};
 use trueio_model::{
     BlockPattern, BlockSizes, Criterion, Distribution, JobSpec, MemoryPolicy, OpKind, OpMix, Origin, PlanValue,
-    PriorityShare, SimulatedDevice, SourceAddress,
+    PriorityShare, RangeSync, SimulatedDevice, SourceAddress,
 };
 
 /// The options of one job, in the table's order.
@@ -301,6 +301,14 @@ impl Values {
             Some(Value::Cpus(cpus)) => Some(cpus),
             None => None,
             other => unreachable!("`{name}` is no list of processors: {other:?}"),
+        }
+    }
+
+    pub(super) fn range_sync(&self, name: &str) -> Option<RangeSync> {
+        match &self.item(name).value {
+            Some(Value::RangeSync(range)) => Some(*range),
+            None => None,
+            other => unreachable!("`{name}` is no range: {other:?}"),
         }
     }
 

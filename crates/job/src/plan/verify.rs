@@ -24,12 +24,14 @@ pub(super) struct Verified<'a> {
 }
 
 /// Options that mean something beside `verify` only.
-const BESIDE: [&str; 16] = [
+const BESIDE: [&str; 18] = [
     "do_verify",
     "verify_only",
     "verify_interval",
     "verify_offset",
     "verify_pattern",
+    "verify_pattern_interval",
+    "verify_policy",
     "verify_backlog",
     "verify_backlog_batch",
     "verify_async",
@@ -82,10 +84,11 @@ pub(super) fn plan_verify(
     }
     check_layout(values, &verify, block_bytes)?;
     if !ops.has(OpKind::Write) {
-        let names = ["do_verify", "verify_backlog", "verify_async", "verify_state_save", "trim_percentage"];
+        let names =
+            ["do_verify", "verify_backlog", "verify_async", "verify_state_save", "verify_policy", "trim_percentage"];
         note_unused(planner, values, &names, "the job does not write");
-        let (backlog, threads, saves_state, trim) = (0, 0, false, None);
-        return Ok(Some(Verify { backlog, threads, saves_state, trim, ..verify }));
+        let (backlog, threads, saves_state, trim, synced_only) = (0, 0, false, None, false);
+        return Ok(Some(Verify { backlog, threads, saves_state, trim, synced_only, ..verify }));
     }
     // What must be known of a written block is which write came last. That is so if nobody else
     // writes and no two writes of a block are in flight at once.
@@ -131,7 +134,41 @@ pub(super) fn plan_verify(
         let reason = format!("a block that was trimmed ({} %) may be written again in the next pass", trim.percent);
         return refuse(reason, "use one pass: no `time_based`, `loops = 1`, `io_size` no more than `size`");
     }
+    if verify.synced_only {
+        check_synced(values, &verify, files.len(), has_passes)?;
+    }
     Ok(Some(verify))
+}
+
+/// Only what was synced is compared: what came last before the last sync call must be known of each block.
+fn check_synced(values: &Values, verify: &Verify, files: usize, has_passes: bool) -> Result<(), Refusal> {
+    let number = |name| values.number(name).unwrap_or(0) > 0;
+    let flags = ["end_fsync", "end_fdatasync", "fsync_on_close", "rwf_dsync"];
+    let syncs = number("fsync") || number("fdatasync") || flags.iter().any(|flag| values.bool(flag));
+    if !syncs && !values.choice("sync").is_some_and(|sync| sync != "none") {
+        let rule = incomplete(values, "verify_policy", "`fsync`, `fdatasync`, `end_fsync` or `sync`: what is synced");
+        return Err(values.refuse("verify_policy", rule));
+    }
+    if let Some((other, _)) = [("verify_backlog", verify.backlog > 0), ("trim_percentage", verify.trim.is_some())]
+        .into_iter()
+        .find(|(_, is_set)| *is_set)
+    {
+        let (one, other_quote) = (values.quote("verify_policy"), values.quote(other));
+        let reason = "blocks would be looked at before they are synced";
+        let hint = "leave one of them out";
+        return Err(values.refuse(other, Rule::Contradiction { one, other: other_quote, reason, hint }));
+    }
+    let refuse = |reason: &str, hint| {
+        Err(values.refuse("verify_policy", Rule::VerifyImpossible { reason: reason.into(), hint }))
+    };
+    if files > 1 {
+        return refuse("a sync call is for one file, and the job has several", "use a job for each file");
+    }
+    if has_passes {
+        let reason = "a block of a pass that was synced may be written again in the next, which was not";
+        return refuse(reason, "use one pass: no `time_based`, `loops = 1`, `io_size` no more than `size`");
+    }
+    Ok(())
 }
 
 fn incomplete(values: &Values, option: &'static str, needs: &'static str) -> Rule {
@@ -157,6 +194,7 @@ fn plan_details(values: &Values, ops: Ops, checksum: Checksum) -> Result<Verify,
         interval_bytes: values.number("verify_interval").unwrap_or(0),
         header_offset_bytes: values.number("verify_offset").unwrap_or(0),
         pattern: values.block_pattern("verify_pattern").cloned(),
+        pattern_interval_bytes: values.number("verify_pattern_interval").unwrap_or(0),
         backlog: values.number("verify_backlog").unwrap_or(0),
         backlog_batch: values.number("verify_backlog_batch").unwrap_or(0),
         threads: values.small("verify_async").unwrap_or(0),
@@ -166,11 +204,16 @@ fn plan_details(values: &Values, ops: Ops, checksum: Checksum) -> Result<Verify,
         dumps: values.bool("verify_dump"),
         saves_state: values.bool("verify_state_save"),
         loads_state: values.bool("verify_state_load"),
+        synced_only: values.choice("verify_policy") == Some("fsynced"),
         trim: Some(trim).filter(|trim| trim.percent > 0),
         ..Verify::new(checksum)
     };
     if checksum.compares_pattern() && verify.pattern.is_none() {
         return Err(values.refuse("verify", incomplete(values, "verify", "`verify_pattern`: what is compared")));
+    }
+    if verify.pattern_interval_bytes > 0 && verify.pattern.is_none() {
+        let rule = incomplete(values, "verify_pattern_interval", "`verify_pattern`: what begins anew");
+        return Err(values.refuse("verify_pattern_interval", rule));
     }
     if percent > 0 && trim_backlog == 0 {
         return Err(
