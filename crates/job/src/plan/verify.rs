@@ -145,7 +145,7 @@ fn check_synced(values: &Values, verify: &Verify, files: usize, has_passes: bool
     let number = |name| values.number(name).unwrap_or(0) > 0;
     let flags = ["end_fsync", "end_fdatasync", "fsync_on_close", "rwf_dsync"];
     let syncs = number("fsync") || number("fdatasync") || flags.iter().any(|flag| values.bool(flag));
-    if !syncs && !values.choice("sync").is_some_and(|sync| sync != "none") {
+    if !syncs && values.choice("sync").is_none_or(|sync| sync == "none") {
         let rule = incomplete(values, "verify_policy", "`fsync`, `fdatasync`, `end_fsync` or `sync`: what is synced");
         return Err(values.refuse("verify_policy", rule));
     }
