@@ -382,7 +382,7 @@ fn terse_lines_have_fios_fields_in_every_version() {
         let options = FioOutput { terse_version: version, ..options(&[Format::Terse]) };
         render(&record, &options)
     };
-    for (version, fields) in [(2, 120), (3, 121), (4, 162), (5, 180)] {
+    for (version, fields) in [(2, 161), (3, 121), (4, 162), (5, 180)] {
         let text = line(version);
         assert_eq!(text.lines().count(), 1);
         assert_eq!(text.trim_end().split(';').count(), fields, "version {version}");

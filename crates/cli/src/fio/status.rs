@@ -84,7 +84,7 @@ impl Results {
         self.write(&text)
     }
 
-    /// Normal text alone begins with the version and a line for each job, as in fio.
+    /// Normal text alone begins with a line for each job, the version, and how many workers start, as in fio.
     fn banner(&mut self, record: &RunRecord) -> String {
         let mut text = String::new();
         if self.options.formats != [Format::Normal] || std::mem::replace(&mut self.has_banner, true) {
@@ -94,7 +94,8 @@ impl Results {
             text.push_str(&line);
             text.push('\n');
         }
-        text.push_str(&format!("{FIO_VERSION}\n"));
+        let count: u32 = record.plan.jobs.iter().map(|job| job.workers).sum();
+        text.push_str(&format!("{FIO_VERSION}\nStarting {count} thread{}\n", if count == 1 { "" } else { "s" }));
         text
     }
 

@@ -72,6 +72,7 @@ pub fn render_clients(results: &[ServerResult<'_>], options: &FioOutput) -> Stri
     if has(Format::Normal) {
         documents.iter().for_each(|document| text.push_str(&normal::normal(document)));
         if let (Some(sum), Some(last)) = (&sum, documents.last()) {
+            text.push('\n');
             normal::job(&mut text, last, sum);
         }
         for server in &servers {

@@ -331,11 +331,26 @@ impl Entry<'_> {
         self.ops.iter_mut().chain(&mut self.mixed).enumerate()
     }
 
-    /// Which histograms have percentiles: slat, clat, lat. Under a rate the latency that counts from the
-    /// moment an I/O was due always has them.
+    /// Whether percentiles of the total latency were asked for.
+    pub(super) fn has_lat_percentiles(&self) -> bool {
+        self.plan.output.lat_percentiles && !self.plan.output.hides_lat
+    }
+
+    /// Which histograms have percentiles: slat, clat, lat; what is not told has none. Under a rate the latency that counts
+    /// from the moment an I/O was due always has them.
     pub(super) fn percentiles(&self) -> [bool; 3] {
         let output = &self.plan.output;
-        [output.slat_percentiles, output.clat_percentiles, output.lat_percentiles || self.plan.is_paced()]
+        [
+            output.slat_percentiles && !output.hides_slat,
+            output.clat_percentiles && !output.hides_clat,
+            self.has_lat_percentiles() || self.plan.is_paced(),
+        ]
+    }
+
+    /// Whether sync calls have percentiles: with those of any latency, told or not.
+    pub(super) fn has_sync_percentiles(&self) -> bool {
+        let output = &self.plan.output;
+        output.clat_percentiles || output.lat_percentiles || self.plan.is_paced()
     }
 
     /// What fio tells of the search for a queue depth, whether there was one or not.
@@ -498,8 +513,8 @@ fn error_of(unit: &Unit<'_>) -> i32 {
         return EILSEQ;
     }
     if let Some(failure) = job.failures.first() {
-        // Errors that the job was told to go on after are counted apart.
-        return if unit.plan.goes_on_after(failure.op, failure.errno) { 0 } else { or_eio(failure.errno) };
+        // As in fio, also of an error that the job was told to go on after, which fails nothing.
+        return or_eio(failure.errno);
     }
     match unit.phase.map(|phase| &phase.outcome) {
         Some(Outcome::Failed { reason }) if reason.starts_with(&format!("job `{}`:", unit.plan.name)) => {

@@ -136,8 +136,7 @@ fn job(document: &Document<'_>, entry: &Entry<'_>, has_bins: bool) -> Object {
     if reported.iter().any(|(name, _)| *name != "mixed") {
         let mut sync = Object::new();
         sync.int("total_ios", entry.sync.io_count);
-        let [_, clat, lat] = entry.percentiles();
-        sync.object("lat_ns", latency(&entry.sync.lat, clat || lat, wanted));
+        sync.object("lat_ns", latency(&entry.sync.lat, entry.has_sync_percentiles(), wanted));
         object.object("sync", sync);
     }
     for (name, figures) in reported.iter().filter(|(name, _)| *name == "mixed") {

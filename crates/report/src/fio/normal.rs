@@ -10,7 +10,9 @@ use super::json::{ctime, outcome};
 use super::steady::{self, mean};
 use crate::text::clean;
 use std::fmt::Write as _;
-use trueio_model::{CheckOutcome, Histogram, IoPriority, OpKind, Outcome, Unified};
+use trueio_model::{
+    CheckOutcome, CriterionPlan, CriterionSpan, CriterionVariable, Histogram, IoPriority, OpKind, Outcome, Unified,
+};
 
 const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
@@ -18,6 +20,8 @@ const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
 /// The text.
 pub(super) fn normal(document: &Document<'_>) -> String {
     let mut text = String::new();
+    // As in fio: an empty line before the first one, none between them.
+    text.push('\n');
     for entry in &document.entries {
         job(&mut text, document, entry);
     }
@@ -63,11 +67,12 @@ pub(super) fn normal(document: &Document<'_>) -> String {
 pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
     let _ = writeln!(
         text,
-        "\n{}: (groupid={}, jobs={}): err={:2}: pid={}: {}",
+        "{}: (groupid={}, jobs={}): err={:2}{}: pid={}: {}",
         clean(entry.name),
         entry.group,
         entry.workers,
         entry.error,
+        if entry.error == 0 { String::new() } else { format!(" (error={})", meaning(entry.error)) },
         // A server's process is its own.
         document.server.map_or(document.options.pid, |_| 0),
         ctime(document.ended_unix_ms / 1000)
@@ -82,12 +87,9 @@ pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>)
     }
     latency_classes(text, entry);
     if !entry.sync.lat.is_empty() {
-        text.push_str("  fsync/fdatasync/sync_file_range:\n");
+        text.push_str("  fsync/fdatasync/sync_file_range/syncfs:\n");
         latency(text, "sync", &entry.sync.lat);
-        let [_, clat, lat] = entry.percentiles();
-        if clat || lat {
-            percentile_table(text, "sync", &entry.sync.lat, &entry.plan.output.percentiles);
-        }
+        percentile_table(text, "sync", &entry.sync.lat, &entry.plan.output.percentiles);
     }
     let threads = &entry.threads;
     let percent = |ns: u64| if threads.elapsed_ns > 0 { ns as f64 * 100.0 / threads.elapsed_ns as f64 } else { 0.0 };
@@ -115,33 +117,64 @@ pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>)
         write.short_count,
         trim.short_count
     );
-    if entry.plan.goes_on_after_some() && entry.failure_count > 0 {
-        let _ = writeln!(text, "     errors    : total={}, first_error={}", entry.failure_count, entry.first_error);
+    if entry.plan.goes_on_after_some() {
+        let (count, first) = (entry.failure_count, entry.first_error);
+        let _ = writeln!(text, "     errors    : total={count}, first_error={first}/<{}>", meaning(first));
     }
     if entry.is_sum {
         return;
     }
     let Target { target_ns, window_us, percent, depth } = entry.latency_target();
-    let _ = writeln!(
-        text,
-        "     latency   : target={target_ns}, window={window_us}, percentile={percent:.2}%, depth={depth}"
-    );
+    let (target, window) = (scaled(target_ns), scaled(window_us.saturating_mul(1_000)));
+    let _ =
+        writeln!(text, "     latency   : target={target}, window={window}, percentile={percent:.2}%, depth={depth}");
     if let (Some(plan), Some(record)) = (entry.criterion_plan, entry.criterion) {
         let scale = Scale::of(document);
         let bytes_per_s = mean(&record.spans, |span| span.bytes_per_s);
         let variable = plan.criterion.name().replace("_slope", "");
         let _ = writeln!(
             text,
-            "  steadystate  : attained={}, bw={} ({}), iops={}, {variable} {}={}",
+            "  steadystate  : attained={}, bw={} ({}), iops={}{}, {variable} {}={}",
             if record.is_attained { "yes" } else { "no" },
-            scale.rate(bytes_per_s, true),
-            scale.rate(bytes_per_s, false),
+            scale.rate(bytes_per_s),
+            scale.other_rate(bytes_per_s),
             short(mean(&record.spans, |span| span.ios_per_s), scale.digits, false),
+            steady_latency(&plan, &record.spans, scale.digits),
             if plan.criterion.is_slope { "slope" } else { "mean dev" },
             steady::value(&plan, record.value, 3)
         );
     }
     evidence(text, document, entry);
+}
+
+/// The mean latency of the window, if that is what was to be steady.
+fn steady_latency(plan: &CriterionPlan, spans: &[CriterionSpan], digits: usize) -> String {
+    if plan.criterion.variable != CriterionVariable::Latency {
+        return String::new();
+    }
+    let mean_ns = mean(spans, |span| span.latency_ns);
+    let (unit, ns) = unit(mean_ns, mean_ns, f64::INFINITY);
+    format!(", lat={}{unit}", short(mean_ns / ns, digits, false))
+}
+
+/// What an error number means, in the system's words: `No space left on device`.
+fn meaning(errno: i32) -> String {
+    if errno == 0 {
+        return "Success".to_owned();
+    }
+    let text = std::io::Error::from_raw_os_error(errno).to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// A time in the unit in which it is short: `10.00ms`.
+fn scaled(ns: u64) -> String {
+    let (by, unit) = match ns {
+        2_000_000_000.. => (1e9, "s"),
+        2_000_000.. => (1e6, "ms"),
+        2_000.. => (1e3, "us"),
+        _ => (1.0, "ns"),
+    };
+    format!("{:.2}{unit}", ns as f64 / by)
 }
 
 /// What the evidence says of the job's phase, and why.
@@ -174,14 +207,12 @@ fn direction(text: &mut String, entry: &Entry<'_>, scale: Scale, name: &str, fig
     let bytes_per_s = figures.bytes_per_s();
     let _ = writeln!(
         text,
-        "  {name}: IOPS={}, BW={} ({})({}B/{}msec){}",
+        "  {name}: IOPS={}, BW={} ({})({}B/{}msec)",
         short(figures.ios_per_s(), scale.digits, false),
-        scale.rate(bytes_per_s, true),
-        scale.rate(bytes_per_s, false),
-        short(figures.byte_count as f64, scale.digits, true),
-        figures.runtime_ms(),
-        // No zone was ever reset: zoned devices are written as others are.
-        if name == "write" { "; 0 zone resets" } else { "" }
+        scale.rate(bytes_per_s),
+        scale.other_rate(bytes_per_s),
+        short(figures.byte_count as f64, scale.digits, scale.is_binary),
+        figures.runtime_ms()
     );
     for (name, histogram) in [("slat", &figures.slat), ("clat", &figures.clat), (" lat", &figures.lat)] {
         if !histogram.is_empty() {
@@ -211,7 +242,7 @@ fn direction(text: &mut String, entry: &Entry<'_>, scale: Scale, name: &str, fig
     }
     if figures.bw.count > 0 {
         let bw = &figures.bw;
-        let (unit, by) = if bw.mean > 1024.0 * 1024.0 { ("MiB", 1024.0) } else { ("KiB", 1.0) };
+        let (unit, by) = scale.kibibytes(bw.mean);
         let _ = writeln!(
             text,
             "   bw ({unit:>5}/s): min={:5.0}, max={:5.0}, per={:.2}%, avg={:5.2}, stdev={:5.2}, samples={}",
@@ -318,9 +349,13 @@ fn run_status(text: &mut String, document: &Document<'_>, group: u32) {
     let scale = Scale::of(document);
     let _ = writeln!(text, "\nRun status group {group} (all jobs):");
     let entries: Vec<&Entry<'_>> = document.entries.iter().filter(|entry| entry.group == group).collect();
-    let is_mixed = entries.first().is_some_and(|entry| entry.plan.output.unified == Unified::Mixed);
-    let directions: &[(&str, usize)] =
-        if is_mixed { &[("MIXED", 3)] } else { &[("READ", 0), ("WRITE", 1), ("TRIM", 2)] };
+    const ALL: [(&str, usize); 4] = [("READ", 0), ("WRITE", 1), ("TRIM", 2), ("MIXED", 3)];
+    let unified = entries.first().map_or(Unified::No, |entry| entry.plan.output.unified);
+    let directions = match unified {
+        Unified::No => &ALL[..3],
+        Unified::Both => &ALL[..],
+        Unified::Mixed => &ALL[3..],
+    };
     for (name, op) in directions {
         let of: Vec<&Figures> = entries
             .iter()
@@ -339,23 +374,25 @@ fn run_status(text: &mut String, document: &Document<'_>, group: u32) {
         let _ = writeln!(
             text,
             "{name:>7}: bw={} ({}), {}-{} ({}-{}), io={}B ({}B), run={shortest}-{longest}msec",
-            scale.rate(group, true),
-            scale.rate(group, false),
-            scale.rate(least, true),
-            scale.rate(most, true),
-            scale.rate(least, false),
-            scale.rate(most, false),
-            short(bytes, scale.digits, true),
-            short(bytes, scale.digits, false)
+            scale.rate(group),
+            scale.other_rate(group),
+            scale.rate(least),
+            scale.rate(most),
+            scale.other_rate(least),
+            scale.other_rate(most),
+            short(bytes, scale.digits, scale.is_binary),
+            short(bytes, scale.digits, !scale.is_binary)
         );
     }
 }
 
-/// How rates are written: `significant_figures` and `unit_base` of the jobs.
+/// How rates are written: `significant_figures`, `unit_base` and `kb_base` of the jobs.
 #[derive(Clone, Copy)]
 struct Scale {
     digits: usize,
     is_bits: bool,
+    /// Binary prefixes come first, decimal ones in parentheses; the other way round with `kb_base=1000`.
+    is_binary: bool,
 }
 
 impl Scale {
@@ -363,15 +400,37 @@ impl Scale {
         Self {
             digits: document.number_of("significant_figures").map_or(4, |n| n.clamp(1, 10) as usize),
             is_bits: document.number_of("unit_base") == Some(1),
+            is_binary: document.number_of("kb_base") != Some(1000),
         }
     }
 
     /// `7969MiB/s`; with `unit_base=1` bits: `66.8Gbit/s`.
-    fn rate(self, bytes_per_s: f64, is_binary: bool) -> String {
+    fn rate(self, bytes_per_s: f64) -> String {
         if self.is_bits {
-            return format!("{}bit/s", short(bytes_per_s * 8.0, self.digits, is_binary));
+            return format!("{}bit/s", short(bytes_per_s * 8.0, self.digits, self.is_binary));
         }
-        format!("{}B/s", short(bytes_per_s, self.digits, is_binary))
+        format!("{}B/s", short(bytes_per_s, self.digits, self.is_binary))
+    }
+
+    /// The same with the other prefixes.
+    fn other_rate(self, bytes_per_s: f64) -> String {
+        Self { is_binary: !self.is_binary, ..self }.rate(bytes_per_s)
+    }
+
+    /// The unit of bandwidth over time, and how many KiB it is.
+    fn kibibytes(self, mean_kib: f64) -> (&'static str, f64) {
+        let kilo = if self.is_binary { 1024.0 } else { 1000.0 };
+        let bits = if self.is_bits { 8.0 } else { 1.0 };
+        if mean_kib * bits > kilo * kilo {
+            return (if self.is_bits { "Mibit" } else { "MiB" }, kilo / bits);
+        }
+        let unit = match (self.is_binary, self.is_bits) {
+            (true, true) => "Kibit",
+            (true, false) => "KiB",
+            (false, true) => "kbit",
+            (false, false) => "kB",
+        };
+        (unit, 1.0 / bits)
     }
 }
 
@@ -408,6 +467,7 @@ pub(super) fn banner(record: &trueio_model::Plan, index: usize) -> Option<String
     let rand = if job.pattern.order == trueio_model::Order::Sequential { "" } else { "rand" };
     let rw = match job.pattern.mix {
         trueio_model::OpMix::Only(OpKind::Read) => "read",
+        trueio_model::OpMix::Only(OpKind::Write) if job.pattern.steps.trims_first => "trimwrite",
         trueio_model::OpMix::Only(OpKind::Write) => "write",
         trueio_model::OpMix::Only(_) => "trim",
         trueio_model::OpMix::ReadWrite { .. } => "rw",

@@ -1,8 +1,9 @@
 //! fio's terse format, versions 2 to 5: a line a job, fields separated by `;`.
 //!
-//! Version 2 has no field for fio's version; 4 adds trims; 5 adds how many samples of bandwidth there
-//! were, and IOPS over time. Latencies are microseconds. Percentiles are those of the total latency if they
-//! were asked for, else of the completion latency; twenty places, the unused ones `0%=0`.
+//! Version 2 has no field for fio's version, no disks, and the description on a line of its own; all but 3 have trims;
+//! 5 adds how many samples of bandwidth there were, and IOPS over time. What `unified_rw_reporting` makes one stands in
+//! the place of all directions, or with `both` behind them. Latencies are microseconds. Percentiles are those of the
+//! total latency if they were asked for, else of the completion latency; twenty places, the unused ones `0%=0`.
 //!
 //! There is no place for a verdict on such a line: whoever writes one says it elsewhere.
 
@@ -31,18 +32,13 @@ pub(super) fn lines(document: &Document<'_>, entries: &[&Entry<'_>]) -> String {
         line.push(plain(entry.name));
         line.push(entry.group);
         line.push(entry.error);
-        let empty = Figures::default();
-        let directions = match &entry.mixed {
-            // All of it stands in the place of the reads.
-            Some(mixed) if entry.reported().len() == 1 => [mixed, &empty, &empty],
-            _ => [&entry.ops[0], &entry.ops[1], &entry.ops[2]],
-        };
-        let count = if version > 3 { 3 } else { 2 };
-        for figures in &directions[..count] {
+        let is_there = |name: &str| name != "trim" || version != 3;
+        for (_, figures) in entry.reported().into_iter().filter(|(name, _)| is_there(name)) {
             direction(&mut line, entry, figures, version);
         }
         usage(&mut line, entry);
-        for disk in document.disks.iter().filter(|_| document.shows_disks() && !entry.is_sum) {
+        let has_disks = version > 2 && document.shows_disks() && !entry.is_sum;
+        for disk in document.disks.iter().filter(|_| has_disks) {
             let counters = &disk.counters;
             line.push(plain(&disk.name));
             line.push(counters.read_count).push(counters.write_count);
@@ -53,10 +49,11 @@ pub(super) fn lines(document: &Document<'_>, entries: &[&Entry<'_>]) -> String {
         if entry.plan.goes_on_after_some() {
             line.push(entry.failure_count).push(entry.first_error);
         }
-        if let Some(description) = document.description(entry.first).filter(|_| !entry.is_sum) {
-            line.push(plain(description));
-        }
         text.push_str(&line.0.join(";"));
+        if let Some(description) = document.description(entry.first).filter(|_| !entry.is_sum) {
+            text.push_str(if version == 2 { "\n;" } else { ";" });
+            text.push_str(&plain(description));
+        }
         text.push('\n');
     }
     text
@@ -81,8 +78,8 @@ fn direction(line: &mut Line, entry: &Entry<'_>, figures: &Figures, version: u32
     line.push(figures.ios_per_s() as u64).push(figures.runtime_ms());
     latency(line, &figures.slat);
     latency(line, &figures.clat);
-    let [_, clat, lat] = entry.percentiles();
-    let of = match (lat && !figures.lat.is_empty(), clat) {
+    let [_, clat, _] = entry.percentiles();
+    let of = match (entry.has_lat_percentiles(), clat) {
         (true, _) => Some(&figures.lat),
         (false, true) => Some(&figures.clat),
         (false, false) => None,

@@ -1,0 +1,460 @@
+//! The formats of fio's outputs, beside the real fio: the same jobs with both, and what they print compared line by line with
+//! all measured numbers masked.
+//!
+//! Compared are normal text, terse 2 to 5 and JSON with buckets: lines, keys, fields, their order, whole numbers or digits behind
+//! the point, the words of options, and that buckets are named by fio's middles. What differs must be named here, with its
+//! reason; a reason that no longer differs is a fault, too. The installed fio may be older than the one that we follow
+//! (3.42): differences between the two are named as such.
+//!
+//! Cannot see: numbers (`cargo xtask bench fio-agreement`), and which lines of latencies a job has, for they depend on them.
+
+mod common;
+
+use common::*;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A difference: lines (masked) that only one of the two has, by a part of them.
+#[derive(Clone, Copy)]
+enum Known {
+    /// Only fio's.
+    Fios(&'static str, &'static str),
+    /// Only ours.
+    Ours(&'static str, &'static str),
+}
+
+impl Known {
+    fn is_of(self, line: &str) -> bool {
+        match self {
+            Self::Fios(part, _) => line.starts_with('-') && line.contains(part),
+            Self::Ours(part, _) => line.starts_with('+') && line.contains(part),
+        }
+    }
+}
+
+use Known::{Fios, Ours};
+
+/// A reason: fio does it like this by now.
+const NEWER: &str = "fio 3.33 is older";
+
+/// What differs in every run where it occurs.
+const EVERYWHERE: &[Known] = &[
+    Ours("\"job_start\" : N", NEWER),
+    Ours("\"latency_target_ns\" : N", NEWER),
+    Ours("\"latency_window_us\" : N", NEWER),
+    Ours("     latency   : target=", NEWER),
+    Fios("     latency   : target=", NEWER),
+    Fios("; N zone resets", NEWER),
+    Ours("  write: IOPS=#, BW=#B/s (#B/s)(#B/Nmsec)", NEWER),
+    Ours("\"group_reporting\" : \"\"", FLAG),
+    Ours("\"time_based\" : \"\"", FLAG),
+    Ours("\"stonewall\" : \"\"", FLAG),
+    Ours("\"new_group\" : \"\"", FLAG),
+];
+const FLAG: &str = "fio 3.33 drops options without a value";
+
+/// A job, and what differs in it beside that.
+struct Case {
+    line: &'static str,
+    known: &'static [Known],
+}
+
+const fn case(line: &'static str, known: &'static [Known]) -> Case {
+    Case { line, known }
+}
+
+/// Of a job with sync calls.
+const SYNCED: [Known; 2] = [Fios("fsync/fdatasync/sync_file_range:", NEWER), Ours("sync_file_range/syncfs:", NEWER)];
+const PREPARED: Known = Fios("Laying out IO file", "only results are printed, no progress");
+
+/// One run of each with all formats at once.
+const CASES: &[Case] = &[
+    case("--name=a --filename=f --rw=read --bs=4k --size=256k", &[]),
+    case(
+        "--name=a --ioengine=libaio --iodepth=4 --rw=randrw --bs=4k,8k --size=256k --numjobs=3 --group_reporting --filename=f",
+        &[],
+    ),
+    case("--name=a --rw=randread --bs=4k --size=64k --numjobs=2 --filename=f --randrepeat=0", &[]),
+    case(
+        "--size=128k --bs=4k --ioengine=null --name=a --rw=write --description=words --name=b --stonewall --rw=read --name=c \
+         --stonewall --rw=randtrim --name=d --new_group",
+        &[],
+    ),
+    case("--name=a --filename=f --rw=randrw --bs=4k --size=256k --unified_rw_reporting=mixed", &[]),
+    case(
+        "--name=a --filename=f --rw=randrw --bs=4k --size=256k --unified_rw_reporting=both",
+        &[
+            Fios("  mixed: IOPS=#, BW=N (N)(", "fio forgets unit and IOPS of the sum"),
+            Ours("  mixed: IOPS=#, BW=#B/s (#B/s)(", "fio forgets unit and IOPS of the sum"),
+        ],
+    ),
+    case("--name=a --rw=write --bs=4k --size=128k --fsync=4", &SYNCED),
+    case("--name=a --rw=write --bs=4k --size=128k --fdatasync=1 --end_fsync=1", &SYNCED),
+    case(
+        "--name=a --rw=write --bs=4k --size=128k --fsync_on_close=1",
+        &[
+            Ours("fsync/fdatasync", "fio does not see it"),
+            Ours("    sync (#)", "fio does not see it"),
+            Ours("    sync percentiles (#)", "fio does not see it"),
+            Ours("\"percentile\" : {", "fio does not see it"),
+            Ours("000000\" : N", "fio does not see it"),
+            Ours("500000\" : N", "fio does not see it"),
+            Ours("900000\" : N", "fio does not see it"),
+            Ours("950000\" : N", "fio does not see it"),
+            Ours("990000\" : N", "fio does not see it"),
+            Ours("\"bins\" : {", "fio does not see it"),
+            Ours("          }", "fio does not see it"),
+            Ours("percentiles 1.00 5.00", "fio does not see it"),
+        ],
+    ),
+    case("--name=a --rw=randrw --bs=4k --size=256k --gtod_reduce=1 --filename=f", &[]),
+    case("--name=a --ioengine=libaio --rw=read --bs=4k --size=64k --disable_lat=1 --disable_slat=1 --filename=f", &[]),
+    case("--name=a --ioengine=libaio --rw=read --bs=4k --size=64k --disable_clat=1 --filename=f", &[]),
+    case("--name=a --rw=read --bs=4k --size=64k --disable_bw_measurement=1 --disk_util=0 --filename=f", &[]),
+    case(
+        "--name=a --ioengine=libaio --rw=randrw --bs=4k --size=256k --lat_percentiles=1 --slat_percentiles=1 --filename=f",
+        &[],
+    ),
+    case("--name=a --rw=write --bs=4k --size=64k --clat_percentiles=0 --lat_percentiles=1 --fsync=8", &SYNCED),
+    case("--name=a --rw=write --bs=4k --size=64k --clat_percentiles=0 --fsync=8", &SYNCED),
+    case("--name=a --rw=read --bs=4k --size=256k --percentile_list=50:99:99.99999 --filename=f", &[]),
+    case("--name=a --rw=read --bsrange=4k-16k --size=256k --continue_on_error=all --filename=f", &[]),
+    case(
+        "--name=a --rw=read --bs=4k --size=64k --zonemode=strided --zonerange=64k --zonesize=16k --zoneskip=0 --filename=f",
+        &[],
+    ),
+    case("--name=a --ioengine=mmap --rw=read --bs=4k --size=64k --filename=f --pre_read=1", &[]),
+];
+
+/// What two programs print of one job.
+struct Pair {
+    fios: String,
+    ours: String,
+}
+
+/// Runs both, each in a directory of its own in memory, with a file `f` of 1 MiB; `None` without fio.
+fn both(sandbox: &Sandbox, line: &str) -> Option<Pair> {
+    let run = |mut command: Command| {
+        let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
+        fs::write(directory.path().join("f"), vec![0x5a; 1 << 20]).expect("a file");
+        let ran = Ran::of(command.current_dir(directory.path()).output().expect("it starts"));
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}\n{}", ran.out);
+        ran.out
+    };
+    let fios = run(real_fio(sandbox, line)?);
+    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+    Some(Pair { fios, ours: run(sandbox.command(&words)) })
+}
+
+/// What was found in all cases.
+#[derive(Default)]
+struct Findings {
+    /// Differences that nobody named, and reasons for differences that are not there.
+    complaints: String,
+    /// All differences.
+    seen: Vec<String>,
+}
+
+impl Findings {
+    fn add(&mut self, line: &str, fios: &[String], ours: &[String], known: &[Known]) {
+        let differences = differences(fios, ours);
+        let is_known = |line: &String| EVERYWHERE.iter().chain(known).any(|known| known.is_of(line));
+        let unknown: Vec<&String> = differences.iter().filter(|line| !is_known(line)).collect();
+        let gone = missing(known, &differences);
+        if !unknown.is_empty() || !gone.is_empty() {
+            let _ = writeln!(self.complaints, "{line}");
+        }
+        for line in unknown.into_iter().chain(&gone) {
+            let _ = writeln!(self.complaints, "    {line}");
+        }
+        self.seen.extend(differences);
+    }
+
+    fn end(self) {
+        assert!(self.complaints.is_empty(), "{}", self.complaints);
+    }
+}
+
+/// Known differences that are not among these.
+fn missing(known: &[Known], differences: &[String]) -> Vec<String> {
+    let gone = known.iter().filter(|known| !differences.iter().any(|line| known.is_of(line)));
+    let told = |known: &Known| match known {
+        Fios(part, reason) | Ours(part, reason) => format!("no difference any more: {part} ({reason})"),
+    };
+    gone.map(told).collect()
+}
+
+/// Lines that only one of them has, after the longest common sequence: `-` fio's, `+` ours.
+fn differences(fios: &[String], ours: &[String]) -> Vec<String> {
+    let mut longest = vec![vec![0u32; ours.len() + 1]; fios.len() + 1];
+    for i in (0..fios.len()).rev() {
+        for j in (0..ours.len()).rev() {
+            longest[i][j] =
+                if fios[i] == ours[j] { longest[i + 1][j + 1] + 1 } else { longest[i + 1][j].max(longest[i][j + 1]) };
+        }
+    }
+    let (mut i, mut j, mut found) = (0, 0, Vec::new());
+    while i < fios.len() || j < ours.len() {
+        if i < fios.len() && j < ours.len() && fios[i] == ours[j] {
+            (i, j) = (i + 1, j + 1);
+        } else if j == ours.len() || (i < fios.len() && longest[i + 1][j] >= longest[i][j + 1]) {
+            found.push(format!("-{}", fios[i]));
+            i += 1;
+        } else {
+            found.push(format!("+{}", ours[j]));
+            j += 1;
+        }
+    }
+    found
+}
+
+/// The three documents of a run that printed all: terse lines, JSON, normal text.
+fn parts(text: &str) -> [Vec<&str>; 3] {
+    let lines: Vec<&str> = text.lines().collect();
+    let at = |mark: &str| lines.iter().position(|line| *line == mark).unwrap_or_else(|| panic!("no {mark}: {text}"));
+    let (begin, end) = (at("{"), at("}"));
+    // fio writes lines for each job before all results.
+    let first = lines.iter().position(|line| line.split(';').count() > 50).expect("a terse line");
+    [lines[first..begin].to_vec(), lines[begin..=end].to_vec(), lines[end + 1..].to_vec()]
+}
+
+/// Numbers as `N`, with the digits behind the point: `N.2`.
+fn masked(text: &str) -> String {
+    let mut masked = String::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+        let whole = digits(rest);
+        if whole == 0 {
+            masked.push(c);
+            rest = &rest[c.len_utf8()..];
+            continue;
+        }
+        rest = &rest[whole..];
+        masked.push('N');
+        if let Some(fraction) = rest.strip_prefix('.').map(digits).filter(|count| *count > 0) {
+            let _ = write!(masked, ".{fraction}");
+            rest = &rest[1 + fraction..];
+        }
+    }
+    masked
+}
+
+/// JSON by lines: keys, kinds of numbers, words; of buckets nothing but that their names are fio's middles.
+fn json(lines: &[&str]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut bins = false;
+    // Ours alone, at the end.
+    for line in lines.iter().take_while(|line| !line.starts_with("  \"trueio\"")) {
+        let line = line.trim_end_matches(',');
+        let Some((key, value)) = line.split_once(" : ") else {
+            bins &= !line.trim_start().starts_with('}');
+            // Lists of steady spans have no fixed length.
+            let is_number = !line.trim().is_empty() && line.trim().bytes().all(|b| b.is_ascii_digit());
+            if !is_number {
+                found.push(line.to_owned());
+            }
+            continue;
+        };
+        if bins {
+            let middle: u64 = key.trim().trim_matches('"').parse().unwrap_or_else(|e| panic!("{line}: {e}"));
+            assert_eq!(trueio_report::fio::bucket_middle(middle), middle, "{line}");
+            assert!(value.bytes().all(|b| b.is_ascii_digit()), "{line}");
+            continue;
+        }
+        bins = key.trim() == "\"bins\"";
+        let is_measured = ["\"time\"", "\"fio version\"", "\"criterion\""].contains(&key.trim());
+        let value = if is_measured || !value.starts_with('"') { masked(value) } else { value.to_owned() };
+        found.push(format!("{key} : {}", if key.trim() == "\"time\"" { "DATE" } else { &value }));
+    }
+    if found.last().is_some_and(|line| line == "}") {
+        found.pop();
+    }
+    found
+}
+
+/// Terse fields, one each; the first percentiles by name.
+fn terse(lines: &[&str]) -> Vec<String> {
+    let field = |(position, field): (usize, &str)| {
+        let value = match field.split_once("%=") {
+            Some((percent, value)) => format!("{percent}%={}", masked(value)),
+            None => masked(field),
+        };
+        format!("field {}: {value}", position + 1)
+    };
+    lines.iter().flat_map(|line| line.split(';').enumerate().map(field)).collect()
+}
+
+/// Normal text without what depends on measured times: units, prefixes, classes of latencies; `has_samples`: the jobs run so
+/// long that there are samples of bandwidth.
+fn normal(lines: &[&str], has_samples: bool) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for line in lines {
+        let is_evidence = line.starts_with("     trueio    :") || line.starts_with(&" ".repeat(17));
+        let is_class = ["  lat (nsec)", "  lat (usec)", "  lat (msec)"].iter().any(|head| line.starts_with(head));
+        // So do those of samples, unless there surely are some.
+        let is_sample = ["   bw (", "   iops        :"].iter().any(|head| line.starts_with(head));
+        if is_evidence || is_class || (is_sample && !has_samples) {
+            continue;
+        }
+        // A table of percentiles becomes one line with its percents.
+        if let Some(cells) = line.strip_prefix("     |") {
+            let percents = cells.split(',').filter_map(|cell| Some(cell.split_once("th=[")?.0.trim().to_owned()));
+            let percents = percents.collect::<Vec<_>>().join(" ");
+            match found.last_mut().filter(|last| last.starts_with("percentiles ")) {
+                Some(last) => *last = format!("{last} {percents}"),
+                None => found.push(format!("percentiles {percents}")),
+            }
+            continue;
+        }
+        found.push(line_of_text(line));
+    }
+    found
+}
+
+fn line_of_text(line: &str) -> String {
+    let mut text = match line.split_once(": pid=") {
+        Some((head, _)) => masked(&format!("{head}: PID DATE")),
+        None => masked(line),
+    };
+    for unit in ["nsec", "usec", "msec"] {
+        text = text
+            .replace(&format!("({unit}): min="), "(#): min=")
+            .replace(&format!("percentiles ({unit})"), "percentiles (#)");
+    }
+    for unit in ["  KiB", "  MiB", "   kB"] {
+        text = text.replace(&format!("bw ({unit}/s)"), "bw (#/s)");
+    }
+    for key in ["min=", "max=", "avg=", "stdev=", "IOPS=", "iops=", "attained="] {
+        text = blanked(&text, key);
+    }
+    // Bytes: `N.1Ki`, `NM`, `N` before `B` are one.
+    for digits in ["N.3", "N.2", "N.1", "N"] {
+        for prefix in ["", "k", "M", "G", "Ki", "Mi", "Gi"] {
+            text = text.replace(&format!("{digits}{prefix}B"), "#B");
+        }
+    }
+    text
+}
+
+/// What stands behind each `key`, up to a comma or the end, as `#`.
+fn blanked(text: &str, key: &str) -> String {
+    let mut pieces = text.split(key);
+    let mut blanked = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let end = piece.find(',').unwrap_or(piece.len());
+        let _ = write!(blanked, "{key}#{}", &piece[end..]);
+    }
+    blanked
+}
+
+/// The same document, seen by a reader of JSON: it is valid.
+fn assert_is_json(lines: &[&str]) {
+    let text = lines.join("\n");
+    serde_json::from_str::<serde_json::Value>(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+}
+
+fn has_shared_memory() -> bool {
+    let is_there = Path::new("/dev/shm").is_dir();
+    if !is_there {
+        eprintln!("skipped: there is no /dev/shm");
+    }
+    is_there
+}
+
+/// Compares all formats of some cases; `None` if that cannot be.
+fn compare(cases: &[Case]) -> Option<Findings> {
+    if !has_shared_memory() {
+        return None;
+    }
+    let sandbox = Sandbox::new();
+    let mut findings = Findings::default();
+    for case in cases {
+        let pair = both(&sandbox, &format!("--output-format=json+,terse,normal {}", case.line))?;
+        let (fios, ours) = (parts(&pair.fios), parts(&pair.ours));
+        assert_is_json(&ours[1]);
+        let lines = |parts: &[Vec<&str>; 3]| {
+            [terse(&parts[0]), json(&parts[1]), normal(&parts[2], case.line.contains("--runtime"))].concat()
+        };
+        findings.add(case.line, &lines(&fios), &lines(&ours), case.known);
+    }
+    Some(findings)
+}
+
+#[test]
+fn all_formats_of_many_jobs_have_fios_lines_keys_and_fields() {
+    let Some(findings) = compare(CASES) else { return };
+    // What is to differ everywhere does so somewhere; the rest of it is of jobs that run for a while.
+    let gone = missing(EVERYWHERE, &findings.seen);
+    assert_eq!(gone.iter().filter(|line| !line.contains("time_based")).count(), 0, "{gone:?}");
+    findings.end();
+}
+
+/// Goal: the same of jobs whose results need a second.
+#[test]
+fn jobs_that_run_for_a_while_have_fios_lines_too() {
+    let findings = compare(&[
+        case(
+            "--name=a --ioengine=null --rw=randrw --bs=4k --size=1g --time_based --runtime=1300ms --ramp_time=200ms \
+             --group_reporting --numjobs=2 --kb_base=1000",
+            &[],
+        ),
+        case(
+            "--name=a --ioengine=null --rw=read --bs=4k --size=1g --runtime=3 --time_based --ss=iops:90% --ss_dur=2",
+            &[],
+        ),
+        case(
+            "--name=a --ioengine=libaio --rw=randread --bs=4k --size=1m --filename=f --latency_target=10ms \
+             --latency_window=100ms --latency_percentile=90 --iodepth=8 --runtime=1 --time_based",
+            &[],
+        ),
+    ]);
+    if let Some(findings) = findings {
+        findings.end();
+    }
+}
+
+/// Goal: each terse version has fio's fields, and normal text alone its first lines.
+#[test]
+fn terse_versions_and_the_lines_before_normal_text_are_fios() {
+    if !has_shared_memory() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let mut findings = Findings::default();
+    for job in [
+        "--name=a --ioengine=null --rw=randtrim --bs=4k --size=64k --description=words",
+        "--name=a --ioengine=null --rw=randrw --bs=4k --size=64k --unified_rw_reporting=mixed --continue_on_error=all",
+        "--name=a --ioengine=null --rw=randrw --bs=4k --size=64k --unified_rw_reporting=both --lat_percentiles=1",
+        "--name=a --filename=f --rw=read --bs=4k --size=64k --gtod_reduce=1 --group_reporting --numjobs=2",
+    ] {
+        for version in [2, 4, 5] {
+            let line = format!("{job} --output-format=terse --terse-version={version}");
+            let Some(pair) = both(&sandbox, &line) else { return };
+            // fio writes other lines before these.
+            let lines = |text: &str| -> Vec<String> {
+                let from = text.find(&format!("{version};")).unwrap_or_else(|| panic!("{line}: {text}"));
+                terse(&text[from..].lines().collect::<Vec<_>>())
+            };
+            findings.add(&line, &lines(&pair.fios), &lines(&pair.ours), &[]);
+        }
+    }
+    // Lines before the results are printed only where normal text is all that was asked for.
+    const STARTED: [Known; 2] =
+        [Fios("Starting N process", "workers are threads"), Ours("Starting N thread", "workers are threads")];
+    const FLUSHED: &str = "fio does not count the flush at the end";
+    let flushed = ["fsync/fdatasync", "    sync ", "percentiles 1.00"].map(|part| Ours(part, FLUSHED));
+    for (job, known) in [
+        ("--name=a --ioengine=libaio --iodepth=4 --rw=randread --bs=4k --size=64k --numjobs=3 --filename=f", &[][..]),
+        ("--name=a --ioengine=null --rw=trimwrite --bsrange=4k-8k --size=64k", &[]),
+        ("--name=b --rw=randrw --bs=4k,8k --size=64k", &[PREPARED]),
+        ("--name=a --rw=write --bs=4k,8k --size=64k --end_fsync=1", &[&[PREPARED], &flushed[..]].concat()),
+    ] {
+        let Some(pair) = both(&sandbox, job) else { return };
+        let lines = |text: &str| normal(&text.lines().collect::<Vec<_>>(), false);
+        findings.add(job, &lines(&pair.fios), &lines(&pair.ours), &[&STARTED, known].concat());
+    }
+    findings.end();
+}
