@@ -73,7 +73,10 @@ fn a_latency_target_ends_the_job_at_the_depth_that_keeps_it_as_in_fio() {
         assert_eq!(without_units(&ours), without_units(&theirs));
     }
     let text = fio(&sandbox, line).out;
-    assert!(text.contains("     latency   : target=1000.00ms, window=50.00ms, percentile=99.50%, depth=16\n"), "{text}");
+    assert!(
+        text.contains("     latency   : target=1000.00ms, window=50.00ms, percentile=99.50%, depth=16\n"),
+        "{text}"
+    );
 }
 
 /// The depth goes down to one; if a share must keep the target, the job goes on, and if all must, it has failed.
