@@ -263,6 +263,63 @@ fn what_is_appended_stands_behind_what_was_there() {
     assert_eq!(fs::read(sandbox.path("data")).unwrap(), before);
 }
 
+/// Goal: a further pass begins with a new, empty file, as in fio, on every engine, and without ours the file stays.
+/// Method: the job ends in the middle of its second pass, so a file that was made again is half as long.
+#[test]
+fn a_further_pass_finds_its_files_made_again() {
+    let sandbox = Sandbox::new();
+    let line = "--name=u --filename=made --rw=write --bs=16k --size=64k --io_size=96k --output-format=json";
+    let length = |who: &str, more: &str, ran: Ran| {
+        assert_eq!(first_job(&ran)["write"]["total_ios"], 6, "{who} {more}");
+        let content = fs::read(sandbox.path("made")).unwrap();
+        assert!(!content.chunks(16 << 10).any(|block| block.iter().all(|byte| *byte == 0)), "{who} {more}");
+        fs::remove_file(sandbox.path("made")).unwrap();
+        content.len()
+    };
+    assert_eq!(length("ours", "", ours(&sandbox, line)), 64 << 10);
+    for engine in ["psync", "sync", "pvsync2", "posixaio", "libaio --iodepth=4", "io_uring --iodepth=4"] {
+        let more = format!("--unlink_each_loop=1 --ioengine={engine}");
+        let ran = ours(&sandbox, &format!("{line} {more}"));
+        if ran.code == Some(1) && ran.err.contains("does not work here") {
+            eprintln!("skipped: {}", ran.err);
+            continue;
+        }
+        assert_eq!(length("ours", &more, ran), 32 << 10, "{more}");
+    }
+    let more = "--unlink_each_loop=1";
+    if let Some(mut theirs) = real_fio(&sandbox, &format!("{line} {more}")) {
+        assert_eq!(length("fio", more, Ran::of(theirs.output().expect("fio starts"))), 32 << 10);
+    }
+    // What exists is not ours to remove.
+    fs::write(sandbox.path("made"), [7; 64 << 10]).unwrap();
+    refused(&sandbox, &format!("{line} {more}"), "what exists is never removed");
+    assert_eq!(fs::read(sandbox.path("made")).unwrap(), [7; 64 << 10]);
+}
+
+/// Goal: a file without a name is made again, too, the space of the first one is free, and later jobs find the last one.
+/// Method: a tmpfs with room for little more than one pass; a job behind it reads it, whole.
+#[test]
+fn a_file_without_a_name_is_made_again_and_later_jobs_find_it() {
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let _mount = Mount::tmpfs(&sandbox, "small", "3m");
+    for engine in ["psync", "sync"] {
+        let both = format!("filename = \"small/f\"\nsize = \"2m\"\nbs = \"64k\"\nioengine = \"{engine}\"");
+        let jobs = format!(
+            "[job.a]\n{both}\nrw = \"write\"\nloops = 3\nunlink_each_loop = true\n\n\
+             [job.b]\n{both}\nrw = \"read\"\nstonewall = true\n"
+        );
+        sandbox.write("remade.toml", &jobs);
+        let (ran, record) = sandbox.record(&["run", "remade.toml"]);
+        assert_eq!(ran.code, Some(0), "{engine} {ran:?}");
+        let bytes: Vec<u64> = record.phases.iter().map(|phase| phase.jobs[0].ops[0].byte_count).collect();
+        assert_eq!(bytes, [6 << 20, 2 << 20], "{engine}");
+        assert_eq!(fs::read_dir(sandbox.path("small")).unwrap().count(), 0, "{engine}");
+    }
+}
+
 /// Goal: a sequential write goes on until nothing is free, and ends well, as in fio; its files are gone unless they are kept.
 /// Method: a tmpfs of 2 MiB.
 #[test]

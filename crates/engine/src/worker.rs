@@ -48,6 +48,7 @@ mod guard;
 mod launch;
 mod logging;
 mod operations;
+mod remaking;
 mod search;
 mod spans;
 mod start;
@@ -400,7 +401,13 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                         }
                         if request.drops_pages() {
                             self.block_at += 1;
-                            self.drop_pages(&request);
+                            match self.context.plan.handling.remakes_each_pass {
+                                true => self.remake_files(),
+                                false => self.drop_pages(&request),
+                            }
+                            if self.is_done {
+                                break;
+                            }
                             continue;
                         }
                         if is_replayed {

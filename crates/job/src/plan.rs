@@ -248,6 +248,7 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     planner.agree_on_shared_files(&mut jobs);
     planner.check_free_space(&jobs)?;
     across::check_verify(&mut planner, &jobs)?;
+    check_remade(&jobs)?;
     check_phases(&jobs, machine)?;
     let idle_baseline_ns = machine.idle_baseline_ns;
     Ok(Plan { jobs, idle_baseline_ns, accepted_checks: Vec::new(), notes: planner.notes })
@@ -314,6 +315,21 @@ impl Planner<'_> {
         }
         Ok(())
     }
+}
+
+/// No file is removed while another job uses it (`unlink_each_loop`).
+fn check_remade(jobs: &[JobPlan]) -> Result<(), Refusal> {
+    for job in jobs.iter().filter(|job| job.handling.remakes_each_pass) {
+        let others = || jobs.iter().filter(|other| other.phase == job.phase && other.name != job.name);
+        for file in &job.files {
+            if let Some(other) = others().find(|other| other.files.iter().any(|theirs| theirs.path == file.path)) {
+                let reason = format!("job `{}` uses `{}` at the same time", other.name, file.path);
+                let rule = Box::new(Rule::BadValue { option: "unlink_each_loop", reason });
+                return Err(Refusal { job: Some(job.name.clone()), origin: None, rule });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Rules about all the jobs that run at the same time.

@@ -847,6 +847,14 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "unlink_each_loop",
+        summary: "The files are removed before each further pass, and made again, empty",
+        detail: "For files that the run creates, in jobs of one worker that only write: a further pass begins where \
+                 `loops`, `io_size` or `time_based` go over the files again. What that costs is measured with the job.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
         name: "create_only",
         summary: "The files are made ready as the job needs them, and no I/O is done",
         detail: "They stay only with `unlink = false`.",

@@ -202,6 +202,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("size", &[], "2m"),
         ("filesize", &[], "512k"),
         ("create_only", &[], "true"),
+        ("unlink_each_loop", &[("rw", "write"), ("loops", "2")], "true"),
         ("nrfiles", &[], "4"),
         ("file_service_type", &[("nrfiles", "2")], "random"),
         ("offset", &[], "64k"),
@@ -1500,6 +1501,45 @@ fn pages_are_dropped_before_further_passes_only_where_there_are_such_and_memory_
     assert!(!with(&[("pre_read", "true")]));
     assert!(!with(&[("ioengine", "null")]));
     assert!(!with(&[("direct", "require")]));
+}
+
+/// Goal: a file is removed between two passes only if the run made it, and nobody misses it.
+#[test]
+fn files_are_made_again_between_passes_only_where_that_harms_nobody() {
+    let remade = [("rw", "write"), ("size", "1m"), ("unlink_each_loop", "1"), ("loops", "2")];
+    let of = |more: &[(&'static str, &'static str)]| plan_one(&[&remade[..], more].concat());
+    let is_remade = |more: &[(&'static str, &'static str)]| of(more).unwrap().handling.remakes_each_pass;
+    let rule = |more: &[(&'static str, &'static str)]| of(more).unwrap_err().rule.name();
+    assert!(is_remade(&[]) && is_remade(&[("nrfiles", "3"), ("unlink", "false"), ("rw", "randwrite")]));
+    assert!(is_remade(&[("loops", "1"), ("io_size", "3m")]));
+    assert!(is_remade(&[("loops", "1"), ("time_based", "1"), ("runtime", "1s")]));
+    assert!(!of(&[("ioengine", "io_uring")]).unwrap().uring.registered_files, "the ring would keep the first file");
+    for idle in [&[("loops", "1")][..], &[("ioengine", "null")]] {
+        let planned = plan(&[spec("a", &[&remade[..], idle].concat())], &Described, &machine()).unwrap();
+        assert!(!planned.jobs[0].handling.remakes_each_pass, "{idle:?}");
+        assert!(planned.notes.iter().any(|note| note.contains("`unlink_each_loop = true`")), "{idle:?}");
+    }
+    for (name, value) in [("rw", "read"), ("rw", "randrw"), ("rw", "trimwrite"), ("verify", "md5"), ("numjobs", "2")] {
+        assert_eq!(rule(&[(name, value)]), "contradiction", "{name} = {value}");
+    }
+    assert_eq!(rule(&[("ioengine", "io_uring"), ("registerfiles", "1")]), "contradiction");
+    for engine in ["mmap", "falloc"] {
+        assert_eq!(rule(&[("ioengine", engine)]), "engine_lacks", "{engine}");
+    }
+    let old = [("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old")];
+    assert_eq!(rule(&old), "bad_value");
+    assert_eq!(rule(&[&old[..], &[("extend_existing", "/mnt/old"), ("size", "2m")]].concat()), "bad_value");
+    assert_eq!(rule(&[("io_size", "1536k")]), "bad_value");
+    assert!(is_remade(&[("loops", "1"), ("io_size", "1536k")]), "it ends in the middle of a pass");
+    // Another job may use the file after it, and not beside it.
+    let shared = |more: &[(&str, &str)]| {
+        let name = ("filename", "/mnt/new");
+        let other = [&[name, ("size", "1m"), ("rw", "read")][..], more].concat();
+        let specs = [spec("a", &[&remade[..], &[name]].concat()), spec("b", &other)];
+        plan(&specs, &Described, &machine())
+    };
+    assert!(shared(&[("stonewall", "1")]).is_ok());
+    assert_eq!(shared(&[]).unwrap_err().rule.name(), "bad_value");
 }
 
 #[test]

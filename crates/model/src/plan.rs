@@ -419,6 +419,9 @@ pub struct Handling {
     /// Cached pages are dropped again before each further pass over a file, within the measured part.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub invalidates_each_pass: bool,
+    /// The files are removed before each further pass over all of them, and made again, empty; within the measured part.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub remakes_each_pass: bool,
     /// Where the I/O buffers are.
     pub memory: Memory,
     /// Size of a huge page, in bytes, if the buffers are in huge pages.

@@ -4,6 +4,7 @@
 //! creates them with `O_EXCL`. A file that is to be removed is unlinked as soon as it is open.
 
 use crate::Observer;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -114,14 +115,14 @@ pub(crate) struct Prepared {
 #[derive(Debug)]
 struct Ready {
     /// Keeps a file without a name alive; `None` for files that keep theirs.
-    anonymous: Option<File>,
+    anonymous: Option<RefCell<File>>,
 }
 
 impl Prepared {
     /// The path through which a file is opened: its own, or the descriptor of one without a name.
     pub(crate) fn door(&self, path: &str) -> PathBuf {
         match self.files.get(path).and_then(|ready| ready.anonymous.as_ref()) {
-            Some(file) => PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())),
+            Some(file) => PathBuf::from(format!("/proc/self/fd/{}", file.borrow().as_raw_fd())),
             None => PathBuf::from(path),
         }
     }
@@ -172,8 +173,19 @@ impl Prepared {
                 file.remove_after.then_some(created)
             }
         };
-        self.files.insert(file.path.clone(), Ready { anonymous });
+        self.files.insert(file.path.clone(), Ready { anonymous: anonymous.map(RefCell::new) });
         Ok(())
+    }
+
+    /// Holds the files without a name that a job made again (`unlink_each_loop`), instead of the first ones. If one
+    /// cannot be held, later jobs find the first, which is empty.
+    pub(crate) fn remade(&self, job: &JobPlan, files: &[TargetFile]) {
+        for (file, target) in job.files.iter().zip(files) {
+            let ready = self.files.get(&file.path).and_then(|ready| ready.anonymous.as_ref());
+            if let (Some(held), Ok(made)) = (ready, target.file.try_clone()) {
+                held.replace(made);
+            }
+        }
     }
 
     /// Flushes what was written to a job's files.

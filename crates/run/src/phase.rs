@@ -147,6 +147,9 @@ impl Setting<'_> {
             // What cannot be repeated cannot be measured.
             Some(_) => (jobs.iter().map(|_| Vec::new()).collect(), self.nothing_counted()),
         };
+        for (job, (files, _)) in jobs.iter().zip(&opened).filter(|(job, _)| job.handling.remakes_each_pass) {
+            self.prepared.remade(job, files);
+        }
         let log_fault = logs.and_then(|logs| logs.finish().err());
         let log_fault = iologs.and_then(|iologs| iologs.finish().err()).or(log_fault);
         let mut phase = PhaseRecord {
@@ -267,7 +270,9 @@ impl Setting<'_> {
 
     /// The phase's files with the paths through which they can be opened.
     fn doors(&self, jobs: &[JobPlan]) -> Vec<FilePlan> {
-        let files = jobs.iter().flat_map(|job| &job.files).filter(|file| file.prepare != Prepare::Nothing);
+        // A file that is made again while the job runs is not the one that could be watched.
+        let kept = jobs.iter().filter(|job| !job.handling.remakes_each_pass);
+        let files = kept.flat_map(|job| &job.files).filter(|file| file.prepare != Prepare::Nothing);
         files
             .map(|file| FilePlan {
                 path: self.prepared.door(&file.path).to_string_lossy().into_owned(),
@@ -339,7 +344,10 @@ impl Setting<'_> {
                         clock: self.clock,
                         // Page faults of a mapping are not I/Os that could be looked for.
                         sample_window: sample_window.as_deref().filter(|_| {
-                            job.engine.touches_files() && job.engine != EngineKind::Mmap && job.command.is_none()
+                            job.engine.touches_files()
+                                && job.engine != EngineKind::Mmap
+                                && job.command.is_none()
+                                && !job.handling.remakes_each_pass
                         }),
                         log: logs.filter(|_| !job.output.logs.is_empty()).map(|logs| logs.door(next as u32)),
                         iolog: iologs

@@ -62,9 +62,11 @@ pub struct Generator {
     replay: Option<Box<Replay>>,
 }
 
-/// Pages are dropped where a pass over a file ends and another request follows.
+/// Pages are dropped, or files made again, where a pass ends and another request follows.
 #[derive(Debug, Default)]
 struct Passes {
+    /// Which files a pass ended of, where only a pass over all of them counts; else empty.
+    over: Vec<bool>,
     /// Before the next request: of this file, or of all (`Some(None)`).
     due: Option<Option<u16>>,
     /// A request came since pages were dropped.
@@ -74,8 +76,17 @@ struct Passes {
 impl Passes {
     /// A pass over a file ended, or one over all of them.
     fn end(&mut self, file: Option<u16>) {
-        if self.is_begun {
-            self.due = Some(file);
+        if !self.is_begun {
+            return;
+        }
+        match file {
+            Some(file) if !self.over.is_empty() => {
+                self.over[usize::from(file)] = true;
+                if self.over.iter().all(|is_over| *is_over) {
+                    self.due = Some(None);
+                }
+            }
+            file => self.due = Some(file),
         }
     }
 
@@ -83,6 +94,9 @@ impl Passes {
     fn take(&mut self) -> Option<Request> {
         let due = self.due.take();
         self.is_begun &= due.is_none();
+        if due.is_some() {
+            self.over.fill(false);
+        }
         due.map(Request::drop_pages)
     }
 }
@@ -319,7 +333,11 @@ impl Generator {
             .collect();
         let flush = FlushEvery::new(plan);
         let turns = Calendar::new(plan, worker).filter(Calendar::says_ops);
-        let passes = plan.handling.invalidates_each_pass.then(Passes::default);
+        let handling = plan.handling;
+        let passes = (handling.invalidates_each_pass || handling.remakes_each_pass).then(|| Passes {
+            over: vec![false; if handling.remakes_each_pass { files.len() } else { 0 }],
+            ..Passes::default()
+        });
         // Of one operation in order, or each block once: there a pass ends where a block of requests does.
         let is_simple = matches!(pattern.mix, OpMix::Only(_))
             && files.iter().all(|file| matches!(file.place, Place::Sequential { .. } | Place::Once { .. }));

@@ -531,3 +531,27 @@ fn a_job_without_end_drops_pages_with_each_pass() {
     let places: Vec<usize> = (0..505).filter(|index| requests[*index].drops_pages()).collect();
     assert_eq!(places, [100, 201, 302, 403, 504]);
 }
+
+/// Goal: files are made again where a pass over all of them ends and another begins, whatever ends the passes.
+#[test]
+fn files_are_made_again_between_two_passes_over_all_of_them() {
+    let write = OpMix::Only(OpKind::Write);
+    for order in [ONCE, Order::Sequential] {
+        for (files, selection) in
+            [(1, FileSelection::RoundRobin), (2, FileSelection::RoundRobin), (2, FileSelection::Sequential)]
+        {
+            for (loops, passes) in [(3, 1), (1, 3)] {
+                let mut plan = plan(100, 512, write, order.clone(), BlockSizes::Fixed(UNIT));
+                plan.files = vec![plan.files[0].clone(); files];
+                plan.file_selection = selection;
+                let of_pass = 100 * files;
+                (plan.limits.loops, plan.limits.io_bytes) = (loops, (of_pass * passes) as u64 * UNIT);
+                plan.handling.remakes_each_pass = true;
+                let requests = take(&plan, 0, 10_000);
+                let places: Vec<usize> = (0..requests.len()).filter(|at| requests[*at].drops_pages()).collect();
+                assert_eq!(places, [of_pass, 2 * of_pass + 1], "{order:?} {files} {selection:?} {loops}");
+                assert!(places.iter().all(|at| requests[*at].data_only), "all files");
+            }
+        }
+    }
+}

@@ -363,7 +363,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("unique_filename", &[], Kind::Bool, "1", "", Tier::Three, Fate::Reader("at a server, files that are named for a job in a `directory` have the client's address before their names; 0: not")),
     option("unit_base", &[], Kind::Text, "", "0 8 1", Tier::One, Fate::Output("whether text for people has bytes or bits")),
     option("unlink", &[], Kind::Bool, "0", "", Tier::One, Fate::Row),
-    option("unlink_each_loop", &[], Kind::Bool, "0", "", Tier::OneC, Fate::Only { values: &["0"], reason: "files are removed at the end", instead: "`unlink=1`" }),
+    option("unlink_each_loop", &[], Kind::Bool, "0", "", Tier::OneC, Fate::Row),
     option("verify", &[], Kind::Text, "0", "0 md5 crc64 crc32 crc32c-intel crc32c crc16 crc7 sha1 sha256 sha512 sha3-224 sha3-256 sha3-384 sha3-512 xxhash meta pattern pattern_hdr null", Tier::One, Fate::Row),
     option("verify_async", &[], Kind::Number, "0", "", Tier::OneC, Fate::Row),
     option("verify_backlog", &[], Kind::Text, "", "", Tier::OneC, Fate::Row),

@@ -1,10 +1,14 @@
 //! How a job's files and memory are handled beside the I/O itself.
 
 use super::Planner;
+use super::files::JobFile;
 use super::job::{Ops, note_unused};
 use super::values::Values;
 use crate::refusal::{Refusal, Rule};
-use trueio_model::{Advice, DirectPolicy, EngineKind, Handling, Limits, Memory, Order};
+use crate::value::write_bytes;
+use trueio_model::{
+    Advice, DirectPolicy, EngineKind, Handling, Limits, Memory, OpKind, OpMix, Order, Prepare, TargetKind, UringOptions,
+};
 
 /// Buffers, advice, and whether there is any I/O at all.
 pub(super) fn plan_handling(
@@ -57,12 +61,11 @@ pub(super) fn plan_handling(
         return Err(values.refuse("steady_state", rule));
     }
     let advice = if opens_files { advice } else { Advice::None };
-    Ok(Handling { creates_only, advice, invalidates_each_pass: false, memory, huge_page_bytes })
+    Ok(Handling { creates_only, advice, memory, huge_page_bytes, ..Handling::default() })
 }
 
-/// True if cached pages can matter in a further pass: the job is buffered, and goes over its files again. fio, too,
-/// knows no passes of a job that is `time_based` and draws blocks that may come again.
-pub(super) fn has_further_passes(
+/// True if cached pages can matter in a further pass: the job is buffered, and goes over its files again.
+pub(super) fn has_further_cached_passes(
     values: &Values,
     engine: EngineKind,
     direct: DirectPolicy,
@@ -70,11 +73,100 @@ pub(super) fn has_further_passes(
     limits: &Limits,
     region_bytes: u64,
 ) -> bool {
+    let is_cached = engine.touches_files() && direct != DirectPolicy::Require && !values.bool("pre_read");
+    is_cached && has_further_passes(order, limits, region_bytes)
+}
+
+/// True if the job goes over its files again. fio, too, knows no passes of a job that is `time_based` and draws blocks
+/// that may come again.
+fn has_further_passes(order: &Order, limits: &Limits, region_bytes: u64) -> bool {
     let is_drawn_again = matches!(order, Order::Random { each_block_once: false, .. });
     let has_passes = match limits.is_time_based {
         true => !is_drawn_again,
         false => limits.io_bytes.saturating_mul(limits.loops) > region_bytes,
     };
-    let is_cached = engine.touches_files() && direct != DirectPolicy::Require && !values.bool("pre_read");
-    has_passes && is_cached && limits.io_count.is_none_or(|count| count > 1)
+    has_passes && limits.io_count.is_none_or(|count| count > 1)
+}
+
+/// What decides whether files can be removed and made again while a job runs.
+pub(super) struct Remaking<'a> {
+    pub(super) engine: EngineKind,
+    pub(super) ops: Ops,
+    pub(super) order: &'a Order,
+    pub(super) limits: &'a Limits,
+    pub(super) region_bytes: u64,
+    pub(super) files: &'a [JobFile],
+    pub(super) is_verified: bool,
+    pub(super) uring: &'a mut UringOptions,
+}
+
+/// Whether files are removed before each further pass, and made again (`unlink_each_loop`).
+pub(super) fn plan_remaking(planner: &mut Planner, values: &mut Values, job: Remaking<'_>) -> Result<bool, Refusal> {
+    const OPTION: &str = "unlink_each_loop";
+    if !values.bool(OPTION) {
+        return Ok(false);
+    }
+    let Remaking { engine, ops, order, limits, region_bytes, files, is_verified, uring } = job;
+    let is_device = |file: &JobFile| matches!(&file.facts, Some(facts) if facts.kind == TargetKind::BlockDevice);
+    let because = if !has_further_passes(order, limits, region_bytes) {
+        "there is one pass"
+    } else if files.iter().all(is_device) {
+        "no device is removed"
+    } else if !engine.opens_files() {
+        "no file is opened here"
+    } else {
+        ""
+    };
+    if !because.is_empty() {
+        note_unused(planner, values, &[OPTION], because);
+        return Ok(false);
+    }
+    if !engine.touches_files() || engine == EngineKind::Mmap {
+        let lack = "goes on with the file that it has, so that none can be made again (`unlink_each_loop`)".into();
+        let rule = Rule::EngineLacks { engine, lack, hint: "choose an engine that writes files, or leave it out" };
+        return Err(values.refuse(OPTION, rule));
+    }
+    let others = [
+        (
+            "rw",
+            ops.mix != OpMix::Only(OpKind::Write) || ops.trims,
+            "a file that was made again holds nothing to be read or trimmed",
+        ),
+        ("verify", is_verified, "what an earlier pass wrote is gone"),
+        (
+            "numjobs",
+            values.number("numjobs").is_some_and(|workers| workers > 1),
+            "one worker would remove what another writes; jobs with files of their own can each remove theirs",
+        ),
+        (
+            "registerfiles",
+            uring.registered_files && values.is_said("registerfiles"),
+            "the ring would keep the first ones",
+        ),
+        ("source", values.is_said("source"), "the source is fetched once"),
+    ];
+    if let Some((other, _, reason)) = others.into_iter().find(|(_, is_said, _)| *is_said) {
+        let (one, other) = (values.quote(OPTION), values.quote(other));
+        let rule = Rule::Contradiction { one, other, reason, hint: "leave one of them out" };
+        return Err(values.refuse(OPTION, rule));
+    }
+    let refuse = |reason: String| values.refuse(OPTION, Rule::BadValue { option: OPTION, reason });
+    let is_there = |file: &&JobFile| file.plan.prepare == Prepare::UseExisting || file.plan.extends_from.is_some();
+    if let Some(file) = files.iter().find(is_there) {
+        return Err(refuse(format!(
+            "`{}` exists, and what exists is never removed; remove it before the run, or leave the option out",
+            file.plan.path
+        )));
+    }
+    if !limits.is_time_based && limits.loops > 1 && !limits.io_bytes.is_multiple_of(region_bytes) {
+        let (io, region) = (write_bytes(limits.io_bytes), write_bytes(region_bytes));
+        return Err(refuse(format!(
+            "a loop of {io} is no whole number of passes over files of {region}, and the next would begin behind a hole"
+        )));
+    }
+    if uring.registered_files {
+        uring.registered_files = false;
+        values.derive("registerfiles", "false", "the files are made again (`unlink_each_loop`)");
+    }
+    Ok(true)
 }

@@ -77,6 +77,7 @@ const MEASURED: &[&str] = &[
     "thinktime",
     "time_based",
     "trace_syscalls",
+    "unlink_each_loop",
     "verify",
     "write_bw_log",
     "write_hist_log",

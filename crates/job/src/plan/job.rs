@@ -7,7 +7,7 @@ use super::direct::{alignment_of, check_atomic, plan_direct, settle_buffers, set
 use super::durability::{plan_flush, plan_sync};
 use super::engine::{check_polling, check_without_data, plan_cpu_load, plan_engine, plan_engine_options, plan_queue};
 use super::files::{Use, plan_files};
-use super::handling::{has_further_passes, plan_handling};
+use super::handling::{Remaking, has_further_cached_passes, plan_handling, plan_remaking};
 use super::idle;
 use super::limits::{plan_limits, plan_steady_state, plan_times};
 use super::names::plan_names;
@@ -102,7 +102,7 @@ pub(super) fn plan_job(
     let used: Vec<(OpKind, &BlockSizes)> =
         [OpKind::Read, OpKind::Write, OpKind::Trim].into_iter().zip(&sizes).filter(|(op, _)| ops.has(*op)).collect();
     let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().unwrap_or(0);
-    let (write_flags, uring) = plan_engine_options(planner, values, engine, ops, write_flags)?;
+    let (write_flags, mut uring) = plan_engine_options(planner, values, engine, ops, write_flags)?;
     let direct = plan_direct(values, engine, write_flags, uring)?;
     let sync = plan_sync(planner, values, engine, ops)?;
     let flush = plan_flush(planner, values, engine)?;
@@ -210,7 +210,18 @@ pub(super) fn plan_job(
     }
     let mut handling = plan_handling(planner, values, engine, ops)?;
     handling.invalidates_each_pass = values.choice("invalidate") == Some("each_pass")
-        && has_further_passes(values, engine, direct, &order, &limits, region_bytes);
+        && has_further_cached_passes(values, engine, direct, &order, &limits, region_bytes);
+    let remaking = Remaking {
+        engine,
+        ops,
+        order: &order,
+        limits: &limits,
+        region_bytes,
+        files: &files,
+        is_verified: verify.is_some(),
+        uring: &mut uring,
+    };
+    handling.remakes_each_pass = plan_remaking(planner, values, remaking)?;
     let pace = plan_pace(planner, values, ops.mix, verify.as_ref())?;
     let think = plan_think(planner, values);
     let (of_nodes, memory_policy) = plan_nodes(planner, values)?;

@@ -41,6 +41,7 @@ const SAID_BY_THE_LOG: &[&str] = &[
     "loops",
     "file_append",
     "fill_device",
+    "unlink_each_loop",
 ];
 
 /// What would make something else of a log than its replay.
