@@ -712,26 +712,39 @@ fn read_zones(text: &str) -> Result<Distribution, String> {
             .filter(|p| (0.0..=100.0).contains(p))
             .ok_or_else(|| format!("`{text}` is not a percentage from 0 to 100"))
     };
-    let mut zones = Vec::new();
+    // fio's examples end with `20/`: what is left blank shares what is left.
+    let said = |text: &str| if text.trim().is_empty() { Ok(None) } else { percent(text).map(Some) };
+    let (mut ios, mut sizes) = (Vec::new(), Vec::new());
     for zone in text.split(':') {
         let (io, size) = zone
             .split_once('/')
             .ok_or_else(|| format!("the zone `{zone}` is not percent of I/O / percent of size, such as `60/10`"))?;
-        let (io, size) = (percent(io)?, percent(size)?);
-        if size == 0.0 {
+        ios.push(said(io)?);
+        sizes.push(said(size)?);
+        if sizes.last() == Some(&Some(0.0)) {
             return Err(format!("the zone `{zone}` has no size"));
         }
-        zones.push((io, size));
     }
+    let (ios, sizes) = (with_blanks("I/O", &ios)?, with_blanks("size", &sizes)?);
+    let zones: Vec<(f64, f64)> = ios.into_iter().zip(sizes).collect();
     if zones.len() > 256 {
         return Err(format!("{} zones are more than 256", zones.len()));
     }
-    for (what, sum) in [("I/O", zones.iter().map(|z| z.0).sum::<f64>()), ("size", zones.iter().map(|z| z.1).sum())] {
-        if (sum - 100.0_f64).abs() > 1e-6 {
-            return Err(format!("the zones' percentages of {what} sum to {sum}, not to 100"));
-        }
-    }
     Ok(Distribution::Zoned { zones })
+}
+
+/// Percentages of zones that sum to 100; blank ones share evenly what the others leave.
+fn with_blanks(what: &str, said: &[Option<f64>]) -> Result<Vec<f64>, String> {
+    let sum: f64 = said.iter().flatten().sum();
+    let blank_count = said.iter().filter(|share| share.is_none()).count();
+    let left = 100.0 - sum;
+    if blank_count > 0 && left < 1e-6 {
+        return Err(format!("the zones' percentages of {what} sum to {sum}: nothing is left for those left out"));
+    }
+    if blank_count == 0 && left.abs() > 1e-6 {
+        return Err(format!("the zones' percentages of {what} sum to {sum}, not to 100"));
+    }
+    Ok(said.iter().map(|share| share.unwrap_or(left / blank_count as f64)).collect())
 }
 
 fn write_distribution(distribution: &Distribution) -> String {
@@ -975,6 +988,13 @@ mod tests {
     fn distributions_say_which_number_is_out_of_bounds() {
         assert_eq!(canonical(ValueKind::Distribution, "zipf"), Ok("zipf:1.1".into()));
         assert_eq!(canonical(ValueKind::Distribution, "zoned:60/10:40/90"), Ok("zoned:60/10:40/90".into()));
+        // As the example of fio's that ends with a blank.
+        assert_eq!(canonical(ValueKind::Distribution, "zoned:50/5:30/15:20/"), Ok("zoned:50/5:30/15:20/80".into()));
+        assert_eq!(canonical(ValueKind::Distribution, "zoned:/5:30/:20/75"), Ok("zoned:50/5:30/20:20/75".into()));
+        // Nothing is left for what is blank.
+        for text in ["zoned:60/10:40/90:0/", "zoned:100/:/20", "zoned:60/:40/100"] {
+            assert!(canonical(ValueKind::Distribution, text).is_err(), "{text}");
+        }
         for text in ["zipf:0", "zipf:x", "zipf:inf", "pareto:1", "normal", "normal:0", "zoned:60/10", "zoned", "x"] {
             assert!(canonical(ValueKind::Distribution, text).is_err(), "{text}");
         }

@@ -30,6 +30,7 @@ const MISSING: &[(&[&str], &str, &str)] = &[
             "libhdfs",
             "dfs",
             "ime_psync",
+            "ime_psyncv",
             "ime_aio",
         ],
         "storage across a network is used through the kernel",

@@ -138,7 +138,11 @@ fn job(section: &Section, run: &mut Run, problems: &mut Problems) -> bool {
     exec(&said, run, problems);
     exec_engine(&mut said, run, problems);
     if said.is_on("create_on_open") {
-        if operations(&said.spec) == "write" {
+        let engine = said.spec.options.get("ioengine").map_or("", |engine| engine.text.as_str());
+        if EngineKind::ALL.iter().any(|kind| kind.name() == engine && kind.works_on_names()) {
+            let note = format!("`create_on_open` has no effect: `{engine}` needs no content");
+            run.note(&section.name, note);
+        } else if operations(&said.spec) == "write" {
             let origin = Origin::Derived { reason: "`create_on_open`: nothing is prepared".to_owned() };
             said.spec.options.entry("fallocate".to_owned()).or_insert(SpecValue { text: "none".into(), origin });
         } else {

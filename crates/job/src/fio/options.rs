@@ -352,7 +352,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("thinktime_blocks_type", &[], Kind::Text, "complete", "complete issue", Tier::Two, Fate::NoEffect("a pause comes after so many I/Os were handed over, when all of them have ended")),
     option("thinktime_iotime", &[], Kind::Number, "0", "", Tier::Two, Fate::Row),
     option("thinktime_spin", &[], Kind::Number, "0", "", Tier::Two, Fate::Row),
-    option("thread", &[], Kind::Flag, "", "", Tier::One, Fate::NoEffect("workers are always threads")),
+    option("thread", &["threads"], Kind::Flag, "", "", Tier::One, Fate::NoEffect("workers are always threads")),
     option("time_based", &[], Kind::Flag, "", "", Tier::One, Fate::Reader("only `runtime` ends the job; without a `runtime` it has no effect, as in fio")),
     option("trim_backlog", &[], Kind::Text, "", "", Tier::Two, Fate::Row),
     option("trim_backlog_batch", &[], Kind::Number, "", "", Tier::Two, Fate::Row),
