@@ -688,7 +688,8 @@ fn options_that_have_an_own_row_under_conditions_get_it_only_then() {
 /// What stands in job files of fio's own examples.
 #[test]
 fn words_of_fios_own_examples_are_taken() {
-    let names = line("--name=t0 --create_on_open=1 --nrfiles=31250 --ioengine=filecreate --fallocate=none --filesize=4k");
+    let names =
+        line("--name=t0 --create_on_open=1 --nrfiles=31250 --ioengine=filecreate --fallocate=none --filesize=4k");
     assert!(names.notes.iter().any(|note| note.contains("`create_on_open` has no effect")), "{:?}", names.notes);
     let zones = line("--name=z --size=2g --rw=randread --norandommap --random_distribution=zoned:50/5:30/15:20/");
     assert_eq!(text(&zones.jobs[0], "random_distribution"), "zoned:50/5:30/15:20/80");
