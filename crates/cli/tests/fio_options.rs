@@ -259,3 +259,50 @@ fn a_pattern_with_an_interval_holds_the_offset_of_each() {
     let ran = fio(&sandbox, &format!("{line} --rw=read"));
     assert_eq!(ran.code, Some(1), "{}", ran.out);
 }
+
+/// Goal: a scheduler that a disk has is taken note of, and for another one nothing is changed and nothing is done.
+/// Method: the refusal names the disk and what it has; said so, the job runs.
+#[test]
+fn the_scheduler_of_a_disk_is_never_changed() {
+    let sandbox = Sandbox::new();
+    let line = "--name=s --filename=s --rw=write --size=64k --ioscheduler=";
+    let ran = fio(&sandbox, &format!("{line}nosuch"));
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
+    assert!(!sandbox.path("s").exists(), "{}", ran.err);
+    if ran.err.contains("no disk is seen under the job") {
+        eprintln!("skipped: the sandbox is on no disk");
+        return;
+    }
+    assert!(ran.err.contains("echo nosuch > /sys/block/"), "{}", ran.err);
+    let has = ran.err.split("has `").nth(1).and_then(|rest| rest.split('`').next()).expect("what it has");
+    let done = job(&sandbox, &format!("{line}{has}"));
+    assert_eq!(done["write"]["io_bytes"], 64 << 10);
+    // An engine without a disk has no use for it, as in fio.
+    succeeds(&sandbox, "--name=n --ioengine=null --size=1m --ioscheduler=nosuch");
+}
+
+/// A ring of io_uring polls for all or for none; that pvsync2 draws is tested where it draws, for here no disk can be
+/// polled.
+#[test]
+fn a_share_that_is_polled_for_needs_an_engine_that_says_it_with_each_call() {
+    let sandbox = Sandbox::new();
+    let line = "--name=p --rw=randread --size=64k --direct=1 --hipri --hipri_percentage=30 --ioengine=";
+    refused(&sandbox, &format!("{line}io_uring"), "polls for all completions of its ring, or for none");
+    refused(&sandbox, &format!("{line}psync"), "cannot poll for completions");
+    let line = "--name=p --rw=read --size=64k --ioengine=pvsync2 --hipri_percentage=30 --output-format=json";
+    let unused = succeeds(&sandbox, line);
+    assert!(unused.out.contains("nothing is polled for"), "{}", unused.out);
+}
+
+/// Goal: a load ends with the I/O beside it, and not with that of a job that waits for it.
+#[test]
+fn a_load_ends_with_the_io_beside_it() {
+    let sandbox = Sandbox::new();
+    let line = "--name=load --ioengine=cpuio --cpuload=10 --cpumode=qsort --exit_on_io_done=1 \
+                --name=io --ioengine=null --size=1g --name=after --ioengine=null --size=1m --wait_for=load";
+    let ran = succeeds(&sandbox, &format!("{line} --output-format=json"));
+    let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let bytes = |index: usize| document["jobs"][index]["read"]["io_bytes"].as_u64();
+    assert_eq!((bytes(1), bytes(2)), (Some(1 << 30), Some(1 << 20)));
+    refused(&sandbox, "--name=load --ioengine=cpuio --cpuload=10", "`runtime` or `exit_on_io_done`");
+}

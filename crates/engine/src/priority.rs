@@ -137,7 +137,7 @@ impl PriorityRecorder {
 /// The priority that the job gives its threads; that of nobody if it gives none.
 pub(crate) fn of_thread(plan: &JobPlan) -> IoPriority {
     let own = plan.scheduling.io_priority;
-    own.map_or_else(IoPriority::default, |(class, level)| IoPriority { class, level, hint: 0 })
+    own.map_or_else(IoPriority::default, |(class, level)| IoPriority { class, level, hint: plan.scheduling.io_hint })
 }
 
 fn empty() -> LatencySet {

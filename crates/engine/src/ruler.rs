@@ -32,6 +32,7 @@ pub fn measure_ruler(clock: AnyClock) -> Ruler {
         judge: None,
         flow: None,
         waits_for: &[],
+        ends_with: &[],
         gate: None,
         passed: Default::default(),
     };

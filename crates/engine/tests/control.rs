@@ -162,6 +162,8 @@ fn side_by_side(jobs: &[Job], waits: bool) -> Vec<WorkerReport> {
         let (start, stop, flow, progress, gates) = (&start, &stop, &flow, &progress, &gates);
         let run = move |index: usize, job: &Job| {
             let before: Vec<&Gate> = gates[..index].iter().filter(|_| waits).collect();
+            let does_io = |(other, _): &(usize, &Gate)| jobs[*other].plan.engine.does_io();
+            let beside: Vec<&Gate> = gates.iter().enumerate().filter(does_io).map(|(_, gate)| gate).collect();
             run_worker(&WorkerContext {
                 plan: &job.plan,
                 worker: 0,
@@ -177,6 +179,7 @@ fn side_by_side(jobs: &[Job], waits: bool) -> Vec<WorkerReport> {
                 judge: None,
                 flow: Some(flow),
                 waits_for: &before,
+                ends_with: &beside,
                 gate: Some(&gates[index]),
                 passed: Default::default(),
             })
@@ -362,7 +365,7 @@ fn jobs_without_io_wait_and_are_waited_for() {
         null().with(|plan| plan.handling.creates_only = true),
         shell(&format!("test -e {one} && touch {two}")),
         Job::new(EngineKind::Cpuio).time(50 * MS).with(|plan| {
-            plan.cpu_load = Some(CpuLoad { percent: 50, chunk_ns: 10 * MS });
+            plan.cpu_load = Some(CpuLoad { percent: 50, chunk_ns: 10 * MS, sorts: false, ends_with_io: false });
         }),
         shell(&format!("test -e {two}")),
         null().ios(10),
@@ -372,6 +375,27 @@ fn jobs_without_io_wait_and_are_waited_for() {
     assert_eq!(op(&reports[5], OpKind::Read).io_count, 10);
 }
 
+/// Goal: a load that ends with the I/O beside it ends then, and not before; without any it ends at once.
+/// Method: the load has no time of its own, and one of an hour. Were it the first to end, it would end the I/O.
+#[test]
+fn a_load_without_a_time_of_its_own_ends_with_the_io_beside_it() {
+    for (percent, sorts, runtime_ns) in [(100, false, None), (1, false, None), (50, true, Some(3_600_000 * MS))] {
+        let load = || {
+            Job::new(EngineKind::Cpuio).with(|plan| {
+                plan.limits.runtime_ns = runtime_ns;
+                plan.cpu_load = Some(CpuLoad { percent, chunk_ns: 5 * MS, sorts, ends_with_io: true });
+                plan.scheduling.ends_others = true;
+            })
+        };
+        let reports = side_by_side(&[load(), null().ios(500_000), null().ios(10)], false);
+        let what = format!("{percent} %, sorts: {sorts}");
+        assert!(reports.iter().all(|report| !report.was_stopped && report.fatal.is_none()), "{what}");
+        assert_eq!(op(&reports[1], OpKind::Read).io_count, 500_000, "{what}");
+        let alone = side_by_side(&[load()], false);
+        assert!(!alone[0].was_stopped, "{what}");
+    }
+}
+
 /// Goal: whatever job ends first ends the others if it is to, however it ended; one that only makes files has ended
 /// nobody.
 #[test]
@@ -379,7 +403,7 @@ fn every_job_that_is_to_end_others_does_so_but_one_that_only_makes_files() {
     let ends = |job: Job| job.with(|plan| plan.scheduling.ends_others = true);
     let fails = |job: Job| job.with(|plan| plan.scheduling.ends_others_on_error = true);
     let cpuio = Job::new(EngineKind::Cpuio).time(10 * MS).with(|plan| {
-        plan.cpu_load = Some(CpuLoad { percent: 100, chunk_ns: MS });
+        plan.cpu_load = Some(CpuLoad { percent: 100, chunk_ns: MS, sorts: false, ends_with_io: false });
     });
     // A disk that is not described cannot be made.
     let impossible = || Job::new(EngineKind::Simulated);

@@ -146,6 +146,7 @@ fn run(job: &Job, content: &Rc<RefCell<Vec<u8>>>, lie: Lie) -> WorkerReport {
         judge: None,
         flow: None,
         waits_for: &[],
+        ends_with: &[],
         gate: None,
         passed: Default::default(),
     };

@@ -302,7 +302,7 @@ fn cpuio_is_busy_for_its_share_and_has_no_figures() {
     let mut shares = Vec::new();
     for percent in [10, 100] {
         let job = Job::new(EngineKind::Cpuio).time(400 * common::MS).with(|plan| {
-            plan.cpu_load = Some(CpuLoad { percent, chunk_ns: 20 * common::MS });
+            plan.cpu_load = Some(CpuLoad { percent, chunk_ns: 20 * common::MS, sorts: false, ends_with_io: false });
         });
         let report = job.run();
         assert_eq!((report.fatal, report.ops.len()), (None, 0));
@@ -312,7 +312,9 @@ fn cpuio_is_busy_for_its_share_and_has_no_figures() {
     // How much of its busy spans it really had is up to who else wants the processors.
     assert!(shares[0] <= 15 && shares[0] < shares[1] && shares[1] <= 101, "{shares:?} % for 10 % and 100 %");
     let job = Job::new(EngineKind::Cpuio).time(600 * common::S);
-    let job = job.with(|plan| plan.cpu_load = Some(CpuLoad { percent: 1, chunk_ns: 100_000_000_000 }));
+    let job = job.with(|plan| {
+        plan.cpu_load = Some(CpuLoad { percent: 1, chunk_ns: 100_000_000_000, sorts: true, ends_with_io: false })
+    });
     let (report, obeyed) = job.run_and_stop(std::time::Duration::from_millis(50));
     assert!(report.was_stopped && obeyed < std::time::Duration::from_secs(30), "{obeyed:?}");
 }

@@ -331,6 +331,11 @@ const SYNC: &[Choice] = &[
     choice("sync", &["1", "true"], "O_SYNC: the data and all of the file's metadata"),
 ];
 
+const CPU_MODE: &[Choice] = &[
+    choice("noop", &[], "multiplies numbers: the processor's core is busy, and nothing else"),
+    choice("qsort", &[], "sorts 65,536 numbers, up and down: caches are used, too"),
+];
+
 const VERIFY_POLICY: &[Choice] = &[
     choice("completed", &[], "all that ended well"),
     choice("fsynced", &[], "those before the last sync call that succeeded: a power cut may take the others"),
@@ -1213,6 +1218,16 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "hipri_percentage",
+        kind: ValueKind::Percent,
+        unit: "percent",
+        default: DefaultValue::Text("100"),
+        summary: "Of how many I/Os `hipri` polls for the completion (pvsync2)",
+        detail: "Drawn at random. A ring of io_uring polls for all completions or for none.",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
         name: "program",
         kind: ValueKind::Words,
         unit: "words",
@@ -1255,6 +1270,22 @@ pub const TABLE: &[OptionRow] = &[
         unit: "time (bare: µs)",
         default: DefaultValue::Text("50ms"),
         summary: "Length of a busy span of `cpuio`",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "cpumode",
+        kind: ValueKind::Choice(CPU_MODE),
+        unit: "word",
+        default: DefaultValue::Text("noop"),
+        summary: "What `cpuio` does while it is busy",
+        section: Section::Engine,
+        ..BASE
+    },
+    OptionRow {
+        name: "exit_on_io_done",
+        summary: "`cpuio` ends when all jobs beside it that do I/O have ended",
+        detail: "Then it needs no `runtime`. Jobs that wait for it are not waited for.",
         section: Section::Engine,
         ..BASE
     },
@@ -1926,6 +1957,17 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "priohint",
+        kind: ValueKind::Count { min: 0, max: 1023 },
+        unit: "hint",
+        default: DefaultValue::Text("0"),
+        summary: "A hint for the device, beside the workers' I/O priority; 0: none",
+        detail: "Linux 6.5; 1 to 7 are limits of duration. Best effort of level 0, unless `prioclass` and `prio` say \
+                 another.",
+        section: Section::Process,
+        ..BASE
+    },
+    OptionRow {
         name: "cmdprio_bssplit",
         kind: ValueKind::Priorities,
         unit: "shares",
@@ -2272,7 +2314,7 @@ mod tests {
     /// from `fio --cmdhelp`; the options of single engines, which that list lacks, stand here.
     #[test]
     fn a_row_that_says_it_is_fios_is_in_fios_own_list_and_no_other_is() {
-        const OF_ENGINES: [&str; 15] = [
+        const OF_ENGINES: [&str; 18] = [
             "hipri",
             "fixedbufs",
             "registerfiles",
@@ -2288,6 +2330,9 @@ mod tests {
             "nowait",
             "cpuload",
             "cpuchunks",
+            "cpumode",
+            "exit_on_io_done",
+            "hipri_percentage",
         ];
         const OF_EARLIER_VERSIONS: [&str; 0] = [];
         let known: BTreeSet<&str> = include_str!("../tests/fio-names.txt")

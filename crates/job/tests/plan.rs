@@ -254,6 +254,10 @@ fn every_row_of_the_table_changes_the_plan() {
         ("grace_time", &[("ioengine", "exec"), ("program", "dd")], "3s"),
         ("std_redirect", &[("ioengine", "exec"), ("program", "dd")], "false"),
         ("cpuload", &[("ioengine", "cpuio"), ("runtime", "1s"), ("cpuload", "10")], "20"),
+        ("cpumode", &[("ioengine", "cpuio"), ("runtime", "1s"), ("cpuload", "10")], "qsort"),
+        ("exit_on_io_done", &[("ioengine", "cpuio"), ("runtime", "1s"), ("cpuload", "10")], "true"),
+        ("priohint", &[], "3"),
+        ("hipri_percentage", &[("ioengine", "pvsync2"), ("hipri", "true")], "30"),
         ("cpuchunks", &[("ioengine", "cpuio"), ("runtime", "1s"), ("cpuload", "10")], "7ms"),
         ("direct", &[], "off"),
         ("sync", &[], "dsync"),
@@ -541,6 +545,7 @@ fn engines_on_names_have_a_directory_of_their_own_and_one_io_a_name() {
     assert_eq!(rule_name(&[("ioengine", "filestat"), ("directory", "/cdrom")]), "cannot_create_here");
     assert_eq!(rule_name(&[("ioengine", "cpuio"), ("cpuload", "50")]), "incomplete");
     assert_eq!(rule_name(&[("ioengine", "cpuio"), ("runtime", "1s")]), "incomplete");
+    assert!(plan_one(&[("ioengine", "cpuio"), ("cpuload", "50"), ("exit_on_io_done", "1")]).is_ok());
 }
 
 /// Goal: what steps through a region is refused where it is half said, and keeps no map.

@@ -378,6 +378,12 @@ pub struct CpuLoad {
     pub percent: u8,
     /// Length of a busy span, in nanoseconds.
     pub chunk_ns: u64,
+    /// It sorts numbers, which goes through the caches, too; otherwise it multiplies.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sorts: bool,
+    /// It ends when all jobs beside it that do I/O have ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_with_io: bool,
 }
 
 /// How workers stand to the processors, to other programs' I/O and to each other.
@@ -390,6 +396,9 @@ pub struct Scheduling {
     /// within it (0 highest, to 7); `None`: left as it is.
     #[serde(default)]
     pub io_priority: Option<(u8, u8)>,
+    /// The hint for the device that goes with it, 0 to 1023; 0: none (Linux 6.5).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub io_hint: u16,
     /// When a worker of this job ends, all others of the phase are ended.
     #[serde(default)]
     pub ends_others: bool,
@@ -915,6 +924,9 @@ pub struct WriteFlags {
     pub atomic: bool,
     /// `RWF_HIPRI`: poll for the completion.
     pub hipri: bool,
+    /// Of how many I/Os in a hundred, drawn at random (`pvsync2`); `None`: of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hipri_percent: Option<u8>,
     /// `RWF_NOWAIT`: what would have to wait fails with EAGAIN.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nowait: bool,

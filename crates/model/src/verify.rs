@@ -47,7 +47,7 @@ pub struct Verify {
     #[serde(default)]
     pub loads_state: bool,
     /// Only what was written before the last sync call that succeeded is compared: nothing else was promised.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub synced_only: bool,
     /// Blocks that were written, trimmed, and compared with zeros.
     #[serde(default)]
@@ -56,11 +56,6 @@ pub struct Verify {
 
 fn yes() -> bool {
     true
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
-fn is_false(word: &bool) -> bool {
-    !*word
 }
 
 impl Verify {

@@ -322,6 +322,7 @@ impl Setting<'_> {
             .iter()
             .map(|job| job.control.waits_for.iter().filter_map(|name| Some(&gates[position(name)?])).collect())
             .collect();
+        let ends_with: Vec<Vec<&Gate>> = (0..jobs.len()).map(|of| io_beside(jobs, of, &gates)).collect();
         let mut flows: Vec<(u64, Flow)> = Vec::new();
         for id in jobs.iter().filter_map(|job| Some(job.control.flow?.id)) {
             if !flows.iter().any(|(known, _)| *known == id) {
@@ -331,7 +332,8 @@ impl Setting<'_> {
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
             let mut next = 0;
-            for ((job, (files, _)), (gate, waits_for)) in jobs.iter().zip(opened).zip(gates.iter().zip(&waits_for)) {
+            let all_gates = gates.iter().zip(&waits_for).zip(&ends_with);
+            for ((job, (files, _)), ((gate, waits_for), ends_with)) in jobs.iter().zip(opened).zip(all_gates) {
                 let mut of_job = Vec::new();
                 for worker in 0..job.workers {
                     let context = WorkerContext {
@@ -356,6 +358,7 @@ impl Setting<'_> {
                         snapshot: snapshots.get(next),
                         judge: judges.get(next).map(|judge| judge as &dyn SpanJudge),
                         waits_for,
+                        ends_with,
                         gate: Some(gate),
                         passed: Cell::default(),
                         flow: job
@@ -509,6 +512,27 @@ impl Setting<'_> {
             }
         }
     }
+}
+
+/// The gates of the jobs with whose I/O the job number `of` ends: not of those that wait for it.
+fn io_beside<'g>(jobs: &[JobPlan], of: usize, gates: &'g [Gate]) -> Vec<&'g Gate> {
+    if !jobs[of].cpu_load.is_some_and(|load| load.ends_with_io) {
+        return Vec::new();
+    }
+    let mut waiting = vec![jobs[of].name.as_str()];
+    // As often as there may be one that waits for one that waits.
+    for _ in jobs {
+        for job in jobs {
+            let waits = job.control.waits_for.iter().any(|name| waiting.contains(&name.as_str()));
+            if waits && !waiting.contains(&job.name.as_str()) {
+                waiting.push(&job.name);
+            }
+        }
+    }
+    let beside = |(job, gate): (&JobPlan, &'g Gate)| {
+        (job.engine.does_io() && !waiting.contains(&job.name.as_str())).then_some(gate)
+    };
+    jobs.iter().zip(gates).filter_map(beside).collect()
 }
 
 /// Threads that an engine has beside its workers `own`: they are called after it, or still after the worker that made

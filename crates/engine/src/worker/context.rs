@@ -53,6 +53,8 @@ pub struct WorkerContext<'a> {
     pub flow: Option<&'a Flow>,
     /// The gates of the jobs that must have ended before this one begins.
     pub waits_for: &'a [&'a Gate],
+    /// The gates of the jobs that do I/O beside this one, if it is to end with them.
+    pub ends_with: &'a [&'a Gate],
     /// The gate at which others wait for this job.
     pub gate: Option<&'a Gate>,
     /// How far the worker is, for whoever has to say that it will come no further.
@@ -140,6 +142,7 @@ mod tests {
                 judge: None,
                 flow: None,
                 waits_for: &[],
+                ends_with: &[],
                 gate: Some(&gate),
                 passed: Cell::default(),
             };

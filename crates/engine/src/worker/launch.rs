@@ -163,8 +163,14 @@ fn apply_scheduling(plan: &JobPlan, worker: u32) -> Result<(), String> {
     }
     try_priorities(plan)?;
     if let Some((class, level)) = plan.scheduling.io_priority {
-        let priority = IoPriority { class, level, hint: 0 };
-        set_priority(priority.value()).map_err(|error| format!("setting the I/O priority {class}.{level}: {error}"))?;
+        let priority = IoPriority { class, level, hint: plan.scheduling.io_hint };
+        set_priority(priority.value()).map_err(|error| {
+            let needs = match error.raw_os_error() {
+                Some(libc::EINVAL) if priority.hint > 0 => "; hints need Linux 6.5",
+                _ => "",
+            };
+            format!("setting the I/O priority {priority}: {error}{needs}")
+        })?;
     }
     if let Some(nice) = plan.nice {
         // SAFETY: a plain call; 0 names the calling thread.

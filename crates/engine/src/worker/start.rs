@@ -130,8 +130,7 @@ impl Gate {
     }
 
     /// Workers that have not ended.
-    #[cfg(test)]
-    pub(super) fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         *self.lock()
     }
 

@@ -252,6 +252,7 @@ impl Job {
                     judge: self.judge.as_deref(),
                     flow: self.flow.as_deref(),
                     waits_for: &[],
+                    ends_with: &[],
                     gate: None,
                     passed: Default::default(),
                 })

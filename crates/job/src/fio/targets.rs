@@ -58,6 +58,7 @@ pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Se
             spec.options.remove("directory");
             spec.set("filename", path, preset());
         }
+        problems.extend(other_scheduler(spec, facts));
         let forbids_files = settings.is_readonly
             || spec.fio.as_ref().is_some_and(|fio| fio.said("allow_file_create").is_some_and(|word| word.text == "0"));
         clip(spec, facts);
@@ -100,6 +101,42 @@ pub fn log_files(jobs: &[JobSpec]) -> Vec<String> {
         Some(LogKind::ALL.into_iter().filter_map(move |kind| logs.file(kind, number)))
     };
     (1..).zip(jobs).filter_map(of_job).flatten().collect()
+}
+
+/// A disk under the job that has another scheduler than `ioscheduler` names. fio changes it and never puts it back.
+fn other_scheduler(spec: &JobSpec, facts: &dyn FactsSource) -> Option<FioProblem> {
+    let wanted = spec.fio.as_ref()?.said("ioscheduler").filter(|word| !word.text.is_empty())?;
+    let wanted = wanted.text.as_str();
+    let mut disks = Vec::new();
+    for path in paths(spec) {
+        // Of a file that will be made, those of the directory.
+        let directory = path.rfind('/').map_or(".", |at| if at == 0 { "/" } else { &path[..at] });
+        let found = match facts.look(&path) {
+            Target::Present(found) => Some(found),
+            _ => match facts.look(directory) {
+                Target::Present(found) => Some(found),
+                _ => None,
+            },
+        };
+        disks.extend(found.into_iter().flat_map(|found| found.disks));
+    }
+    let refused = |reason: String, hint: String| {
+        let message = format!("`ioscheduler={wanted}` is not kept: {reason}");
+        Some(FioProblem { message, place: None, hint: Some(hint) })
+    };
+    if disks.is_empty() {
+        return refused("no disk is seen under the job".to_owned(), "leave it out".to_owned());
+    }
+    let other = disks.iter().find(|disk| disk.scheduler.value.as_deref() != Some(wanted))?;
+    let (name, file) = (&other.name, format!("/sys/block/{}/queue/scheduler", other.name.replace('/', "!")));
+    let (has, back) = match &other.scheduler.value {
+        Some(has) => (format!("has `{has}`"), format!(", and `echo {has} > {file}` after it")),
+        None => ("does not say which it has".to_owned(), String::new()),
+    };
+    refused(
+        format!("the disk `{name}` {has}, and this program changes no machine that it measures"),
+        format!("say `echo {wanted} > {file}` before the run{back}"),
+    )
 }
 
 /// Lets a clone that begins later by `offset_increment` end at the end of what is there, and transfer as much as

@@ -91,6 +91,15 @@ pub(super) fn plan_engine_options(
         let lack = "cannot poll for trims".into();
         return Err(values.refuse("hipri", Rule::EngineLacks { engine, lack, hint: "leave `hipri` out" }));
     }
+    let hipri_percent = values.number("hipri_percentage").filter(|percent| *percent < 100);
+    if hipri_percent.is_some() && hipri && is_uring {
+        let lack = "polls for all completions of its ring, or for none".into();
+        let hint = "use `ioengine = \"pvsync2\"`, or leave it out";
+        return Err(values.refuse("hipri_percentage", Rule::EngineLacks { engine, lack, hint }));
+    }
+    if !hipri {
+        note_unused(planner, values, &["hipri_percentage"], "nothing is polled for (`hipri`)");
+    }
     for name in ["fixedbufs", "registerfiles", "sqthread_poll", "drain"] {
         if is_uring || !values.bool(name) {
             continue;
@@ -135,7 +144,9 @@ pub(super) fn plan_engine_options(
         };
         return Err(values.refuse("drain", rule));
     }
-    Ok((WriteFlags { hipri: hipri && engine == EngineKind::Pvsync2, ..flags }, uring))
+    let hipri = hipri && engine == EngineKind::Pvsync2;
+    let hipri_percent = hipri_percent.filter(|_| hipri).and_then(|percent| u8::try_from(percent).ok());
+    Ok((WriteFlags { hipri, hipri_percent, ..flags }, uring))
 }
 
 /// Refuses to poll where no disk can be polled: io_uring's first I/O would fail with EOPNOTSUPP, and
@@ -158,14 +169,19 @@ pub(super) fn check_polling(values: &Values, files: &[JobFile]) -> Result<(), Re
     Ok(())
 }
 
-/// The load of `cpuio`, which nothing but its time ends.
+/// The load of `cpuio`, which its time ends, or the end of the I/O beside it.
 pub(super) fn plan_cpu_load(
     planner: &mut Planner,
     values: &Values,
     engine: EngineKind,
 ) -> Result<Option<CpuLoad>, Refusal> {
     if engine != EngineKind::Cpuio {
-        note_unused(planner, values, &["cpuload", "cpuchunks"], "the engine is not `cpuio`");
+        note_unused(
+            planner,
+            values,
+            &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"],
+            "the engine is not `cpuio`",
+        );
         return Ok(None);
     }
     let incomplete = |option: &str, needs| {
@@ -173,11 +189,13 @@ pub(super) fn plan_cpu_load(
         Err(values.refuse(option, rule))
     };
     let Some(percent) = values.number("cpuload") else { return incomplete("cpuload", "`cpuload`: how busy it is") };
-    if values.duration_ns("runtime").is_none() {
-        return incomplete("runtime", "`runtime`: nothing else would end it");
+    let ends_with_io = values.bool("exit_on_io_done");
+    if values.duration_ns("runtime").is_none() && !ends_with_io {
+        return incomplete("runtime", "`runtime` or `exit_on_io_done`: nothing else would end it");
     }
     let percent = u8::try_from(percent).expect("the row's bounds keep it small");
-    Ok(Some(CpuLoad { percent, chunk_ns: values.duration_ns("cpuchunks").unwrap_or(50_000_000) }))
+    let chunk_ns = values.duration_ns("cpuchunks").unwrap_or(50_000_000);
+    Ok(Some(CpuLoad { percent, chunk_ns, sorts: values.choice("cpumode") == Some("qsort"), ends_with_io }))
 }
 
 /// What the engines that move no data cannot do.

@@ -81,6 +81,7 @@ pub(super) fn plan_job(
         dontcache: values.bool("uncached"),
         atomic: values.bool("atomic"),
         hipri: false,
+        hipri_percent: None,
         nowait: values.bool("nowait"),
     };
     let is_command = check_command(planner, values, ops.mix, ops.is_random)?;
@@ -328,9 +329,11 @@ fn plan_scheduling(planner: &mut Planner, values: &Values) -> Result<Scheduling,
     if !values.bool("exitall") {
         note_unused(planner, values, &["exit_what"], "the job ends no others (`exitall`)");
     }
+    let io_hint = values.number("priohint").and_then(|hint| u16::try_from(hint).ok()).unwrap_or(0);
     Ok(Scheduling {
         shares_cpus: values.choice("cpus_allowed_policy") == Some("shared"),
-        io_priority: plan_own_priority(planner, values)?,
+        io_priority: plan_own_priority(planner, values, io_hint)?,
+        io_hint,
         ends_others: values.bool("exitall"),
         ends_others_on_error: values.bool("exitall_on_error"),
         ends_run: values.bool("exitall") && values.choice("exit_what") == Some("all"),

@@ -10,11 +10,13 @@ use trueio_model::{BlockSizes, DirectPolicy, EngineKind, IoPriority, OpKind, Pri
 const SHARES: &str = "cmdprio_bssplit";
 
 /// The workers' own: class and level.
-pub(super) fn plan_own_priority(planner: &Planner, values: &Values) -> Result<Option<(u8, u8)>, Refusal> {
+pub(super) fn plan_own_priority(planner: &Planner, values: &Values, hint: u16) -> Result<Option<(u8, u8)>, Refusal> {
     let small =
         |name: &str| values.number(name).map(|number| u8::try_from(number).expect("the row's bounds keep it small"));
     let own = match (small("prioclass"), small("prio")) {
-        (None | Some(0), None | Some(0)) => None,
+        (None | Some(0), None | Some(0)) if hint == 0 => None,
+        // As in fio, a hint alone goes with best effort of level 0.
+        (Some(0), None | Some(0)) => Some((2, 0)),
         (Some(0), Some(_)) => {
             let rule = Rule::Contradiction {
                 one: values.quote("prioclass"),

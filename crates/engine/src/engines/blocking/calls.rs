@@ -2,6 +2,8 @@
 
 use super::Call;
 use crate::engines::{EngineError, EngineSetup, rwf};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 use std::io;
 use std::os::fd::RawFd;
 use trueio_model::{EngineKind, OpKind};
@@ -68,13 +70,47 @@ impl Call for Pvsync {
 pub struct Pvsync2 {
     read_flags: i32,
     write_flags: i32,
+    polled: Option<Polled>,
+}
+
+/// Which I/Os are polled for, where it is not all of them.
+#[derive(Debug)]
+struct Polled {
+    percent: u8,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl Polled {
+    fn new(percent: u8, seed: u64) -> Self {
+        Self { percent, rng: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x9011) }
+    }
+
+    /// The flags of the next I/O.
+    fn flags(&mut self, all: i32) -> i32 {
+        if self.rng.random_range(0..100u8) < self.percent { all } else { all & !libc::RWF_HIPRI }
+    }
+}
+
+impl Pvsync2 {
+    #[inline(always)]
+    fn flags(&mut self, all: i32) -> i32 {
+        match &mut self.polled {
+            None => all,
+            Some(polled) => polled.flags(all),
+        }
+    }
 }
 
 impl Call for Pvsync2 {
     const KIND: EngineKind = EngineKind::Pvsync2;
 
     fn new(setup: &EngineSetup<'_>) -> Result<Self, EngineError> {
-        Ok(Self { read_flags: rwf(setup.flags, OpKind::Read), write_flags: rwf(setup.flags, OpKind::Write) })
+        let polled = setup.flags.hipri_percent.filter(|_| setup.flags.hipri);
+        Ok(Self {
+            read_flags: rwf(setup.flags, OpKind::Read),
+            write_flags: rwf(setup.flags, OpKind::Write),
+            polled: polled.map(|percent| Polled::new(percent, setup.priorities.1)),
+        })
     }
 
     #[inline(always)]
@@ -87,12 +123,13 @@ impl Call for Pvsync2 {
         offset: i64,
     ) -> isize {
         let vector = libc::iovec { iov_base: buffer.cast(), iov_len: length };
+        let flags = self.flags(if READ { self.read_flags } else { self.write_flags });
         // SAFETY: the vector names the caller's bytes and lives until the call returns.
         unsafe {
             if READ {
-                libc::preadv2(fd, &vector, 1, offset, self.read_flags)
+                libc::preadv2(fd, &vector, 1, offset, flags)
             } else {
-                libc::pwritev2(fd, &vector, 1, offset, self.write_flags)
+                libc::pwritev2(fd, &vector, 1, offset, flags)
             }
         }
     }
@@ -248,5 +285,23 @@ impl Call for Ftruncate {
         assert!(!READ, "the plan gives this engine writes only");
         // SAFETY: a plain call on an open descriptor.
         if unsafe { libc::ftruncate(fd, offset) } == 0 { length as isize } else { -1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_that_is_asked_for_is_polled_for_and_other_flags_stay() {
+        let all = libc::RWF_HIPRI | libc::RWF_DSYNC;
+        for percent in [0, 30, 100] {
+            let mut polled = Polled::new(percent, 7);
+            let flags: Vec<i32> = (0..10_000).map(|_| polled.flags(all)).collect();
+            assert!(flags.iter().all(|flags| flags & libc::RWF_DSYNC != 0));
+            let count = flags.iter().filter(|flags| **flags & libc::RWF_HIPRI != 0).count();
+            // Four deviations of 30 % are 183.
+            assert!(count.abs_diff(usize::from(percent) * 100) <= if percent == 30 { 183 } else { 0 }, "{count}");
+        }
     }
 }
