@@ -31,6 +31,7 @@ mod snapshot;
 mod source;
 mod verify;
 mod worker;
+mod zones;
 
 pub use buffers::Buffers;
 pub use clock::{AnyClock, Clock, ClockMark, MonotonicClock, TscClock, VirtualClock, choose_clock};
@@ -51,3 +52,4 @@ pub use snapshot::Snapshot;
 pub use source::{Body, BodyServer, SourceComparison, SourceError, compare_with_source, source_length};
 pub use verify::{BLOCK_HEADER_BYTES, BlockHeader};
 pub use worker::{Flow, Gate, Passed, SpanFigures, SpanJudge, Start, Worker, WorkerContext, operations, run_worker};
+pub use zones::ZoneMap;

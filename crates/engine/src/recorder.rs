@@ -11,7 +11,7 @@ use crate::priority::PriorityRecorder;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use trueio_model::{
     CriterionRecord, DepthSearch, Histogram, IoFailure, LatencySet, OpKind, OpRecord, QueueCounts, SampledIo,
-    SeriesRow, ThreadUsage, VerifyFailure,
+    SeriesRow, ThreadUsage, VerifyFailure, ZoneUse,
 };
 
 /// Rows kept at most; 36,000 of 100 ms are an hour.
@@ -350,6 +350,8 @@ pub struct WorkerReport {
     pub depth_search: Option<DepthSearch>,
     /// How steady the job became; whoever judged its spans knows.
     pub criterion: Option<CriterionRecord>,
+    /// What it did with zones, if it wrote them by their rules.
+    pub zones: Option<ZoneUse>,
     /// What the engine noticed.
     pub engine_notes: Vec<String>,
     /// The error that ended the worker before its limits, if one did.
@@ -382,6 +384,7 @@ impl WorkerReport {
             source_wait_ns: 0,
             depth_search: None,
             criterion: None,
+            zones: None,
             engine_notes: Vec::new(),
             fatal: None,
             was_stopped: false,

@@ -30,6 +30,7 @@ pub fn measure_ruler(clock: AnyClock) -> Ruler {
         iolog: None,
         snapshot: None,
         judge: None,
+        zones: &[],
         flow: None,
         waits_for: &[],
         ends_with: &[],

@@ -37,6 +37,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use supply::{SOURCE_WAIT_BUSY, SOURCE_WAIT_IDLE, Supply};
 use trueio_model::{EngineKind, IoFailure, JobPlan, OpKind, QueueCounts, RangeSync, ThreadUsage, VerifyFailure};
 use verifying::Verifier;
+use zoned::Zoned;
 
 mod context;
 mod events;
@@ -57,6 +58,7 @@ mod supply;
 mod timing;
 mod usage;
 mod verifying;
+mod zoned;
 
 pub use context::{Passed, WorkerContext};
 pub use flow::Flow;
@@ -128,6 +130,8 @@ pub struct Worker<'a, E, C> {
     single_op: Option<OpKind>,
     write_sequence: u64,
     verifier: Option<Verifier>,
+    /// Zones, if the job writes them by their rules.
+    zoned: Option<Box<Zoned>>,
     watched: guard::Watched,
     /// The search for a queue depth, if the job has a latency target.
     search: Option<Box<Search>>,
@@ -197,9 +201,12 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let search = target.map(|target| Box::new(Search::new(target, plan.queue.depth, &clock)));
         let mut recorder = Recorder::new(&ops, plan.is_paced());
         recorder.priorities = PriorityRecorder::new(plan);
-        let (verifier, fatal) = match Verifier::new(plan, context.worker) {
-            Ok(verifier) => (verifier, None),
-            Err(sentence) => (None, Some(sentence)),
+        let generator = Generator::new(plan, context.worker);
+        let made = Verifier::new(plan, context.worker)
+            .and_then(|verifier| Ok((verifier, Zoned::new(plan, context.zones, generator.unit_bytes())?)));
+        let (verifier, zoned, fatal) = match made {
+            Ok((verifier, zoned)) => (verifier, zoned, None),
+            Err(sentence) => (None, None, Some(sentence)),
         };
         Self {
             context,
@@ -210,7 +217,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             iolog: context.iolog.as_ref().map(|door| Box::new(LogBuffer::new(door))),
             answered: 0,
             pool: ManuallyDrop::new(pool),
-            generator: Generator::new(plan, context.worker),
+            generator,
             content,
             supply: None,
             write_buffers_from,
@@ -243,6 +250,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             single_op,
             write_sequence: 0,
             verifier,
+            zoned,
             watched: guard::Watched::default(),
             search,
             spans,
@@ -285,6 +293,15 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         self.block_end = self.block_end.min(u32::try_from(left).unwrap_or(u32::MAX));
         for request in self.block[..self.block_end as usize].iter_mut().filter(|request| request.op == OpKind::Write) {
             request.op = OpKind::Read;
+        }
+    }
+
+    /// Jobs whose next I/O needs more than a free slot: bytes that are fetched, or a place in a zone.
+    #[cold]
+    fn settle_place(&mut self, request: &mut Request, queued: usize) -> Option<Wait> {
+        match self.supply {
+            Some(_) => self.collect_from_source(request, queued),
+            None => self.settle_in_zone(request),
         }
     }
 
@@ -361,10 +378,11 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             || self.share.is_some()
             || is_replayed
             || self.iolog.is_some();
-        let has_supply = self.supply.is_some();
+        let has_place = self.supply.is_some() || self.zoned.is_some();
         let trims_first = self.context.plan.pattern.steps.trims_first;
         let is_asked = self.context.plan.queue.serializes_overlap;
-        let is_serial = (self.verifier.is_some() || trims_first || is_asked) && self.slots.len() > 1 && self.modifies();
+        let needs_order = (self.verifier.is_some() || trims_first) && self.zoned.is_none();
+        let is_serial = (needs_order || is_asked) && self.slots.len() > 1 && self.modifies();
         let has_backlog = self.verifier.as_ref().is_some_and(|v| v.plan.backlog > 0 || v.plan.trim.is_some());
         let complete_min = (self.context.plan.queue.complete_min.max(1) as usize).min(self.completions.len());
         loop {
@@ -393,7 +411,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                             break;
                         }
                     }
-                    let request = self.block[self.block_at as usize];
+                    let mut request = self.block[self.block_at as usize];
                     if request.op == OpKind::Sync {
                         if queued > 0 || self.in_flight() > 0 {
                             wait = Wait::Everything;
@@ -460,7 +478,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                             break;
                         }
                     }
-                    if has_supply && let Some(for_what) = self.collect_from_source(&request, queued) {
+                    if has_place && let Some(for_what) = self.settle_place(&mut request, queued) {
                         wait = for_what;
                         break;
                     }
@@ -674,6 +692,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         if self.is_paced {
             self.record_paced(&slot, now);
         }
+        if self.zoned.is_some() {
+            self.leave_zone(&slot.request);
+        }
         if slot.request.op == OpKind::Read && self.context.plan.verify.is_some() {
             self.compare(index, &slot.request, 0);
         }
@@ -815,6 +836,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
 fn has_work_per_io(plan: &JobPlan) -> bool {
     plan.is_paced()
         || plan.verify.is_some()
+        || plan.zones.is_some()
         || plan.control.latency_target.is_some()
         || plan.queue.low > 0
         || !plan.priorities.is_empty()

@@ -178,6 +178,7 @@ fn side_by_side(jobs: &[Job], waits: bool) -> Vec<WorkerReport> {
                 snapshot: None,
                 judge: None,
                 flow: Some(flow),
+                zones: &[],
                 waits_for: &before,
                 ends_with: &beside,
                 gate: Some(&gates[index]),

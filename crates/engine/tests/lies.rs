@@ -145,6 +145,7 @@ fn run(job: &Job, content: &Rc<RefCell<Vec<u8>>>, lie: Lie) -> WorkerReport {
         snapshot: None,
         judge: None,
         flow: None,
+        zones: &[],
         waits_for: &[],
         ends_with: &[],
         gate: None,

@@ -35,6 +35,7 @@ mod steps;
 mod tolerance;
 mod values;
 mod verify;
+mod zones;
 
 pub(crate) use files::join_path;
 pub(crate) use job::splitmix64;

@@ -407,6 +407,14 @@ pub enum Rule {
         /// What to do.
         hint: &'static str,
     },
+    /// Zones that cannot be written by their rules as the job asks.
+    #[error("`zonemode = zbd` cannot be kept: {reason}")]
+    ZonesImpossible {
+        /// Why.
+        reason: String,
+        /// What to do.
+        hint: &'static str,
+    },
     /// The target cannot be trimmed.
     #[error("`{path}` cannot be trimmed: {reason}")]
     TrimUnsupported {
@@ -512,6 +520,7 @@ impl Rule {
             Rule::SizeBeyondFreeSpace { .. } => "size_beyond_free_space",
             Rule::BlockBeyondSize { .. } => "block_beyond_size",
             Rule::VerifyImpossible { .. } => "verify_impossible",
+            Rule::ZonesImpossible { .. } => "zones_impossible",
             Rule::TrimUnsupported { .. } => "trim_unsupported",
             Rule::TooFewProcessors { .. } => "too_few_processors",
             Rule::ProcessorNotThere { .. } => "processor_not_there",
@@ -550,6 +559,7 @@ impl Rule {
             | Rule::SteadyState { hint, .. }
             | Rule::SourceImpossible { hint, .. }
             | Rule::CommandImpossible { hint, .. }
+            | Rule::ZonesImpossible { hint, .. }
             | Rule::VerifyImpossible { hint, .. } => (*hint).into(),
             Rule::ExecNotAllowed { .. } => {
                 "only `trueio fio` starts it, with `--allow-exec` on the command line".into()

@@ -288,6 +288,7 @@ const EXIT_WHAT: &[Choice] = &[
 const ZONE_MODE: &[Choice] = &[
     choice("none", &["0"], "the region is used as a whole"),
     choice("strided", &[], "zones are used one after another"),
+    choice("zbd", &[], "zones are written by the rules of zoned devices"),
 ];
 
 const ENGINES: &[Choice] = &[
@@ -583,15 +584,18 @@ pub const TABLE: &[OptionRow] = &[
         unit: "word",
         default: DefaultValue::Text("none"),
         summary: "Whether the region is used zone by zone",
-        detail: "Zoned devices (`zbd`) are not known.",
+        detail: "`zbd`: a sequential zone is written at its write pointer, one write at a time, and reset when it is full \
+                 and written again; reads stay below the pointers; trims reset zones. The zones are the device's; other \
+                 devices and files get some of `zonesize`, empty at first. Workers and jobs share write pointers. A \
+                 job that writes uses whole zones, and direct I/O on a device with zones.",
         ..BASE
     },
     OptionRow {
         name: "zonesize",
         kind: ValueKind::Bytes,
         unit: "bytes",
-        default: DefaultValue::Unset("must be said for zones"),
-        summary: "Bytes transferred in a zone before the next",
+        default: DefaultValue::Unset("must be said for zones; a zoned device says its own"),
+        summary: "Bytes transferred in a zone before the next; with `zbd` the length of a zone",
         ..BASE
     },
     OptionRow {
@@ -608,6 +612,59 @@ pub const TABLE: &[OptionRow] = &[
         unit: "bytes",
         default: DefaultValue::Text("0"),
         summary: "Bytes between two zones",
+        ..BASE
+    },
+    OptionRow {
+        name: "zonecapacity",
+        kind: ValueKind::Bytes,
+        unit: "bytes",
+        default: DefaultValue::Unset("as much as `zonesize`; a zoned device says its own"),
+        summary: "Bytes of a zone that can be written",
+        ..BASE
+    },
+    OptionRow { name: "read_beyond_wp", summary: "Reads go beyond write pointers, where nothing was written", ..BASE },
+    OptionRow {
+        name: "max_open_zones",
+        kind: ValueKind::Count { min: 0, max: 1_000_000 },
+        unit: "zones",
+        default: DefaultValue::Text("0"),
+        summary: "Zones partly written at a time, of all jobs together; 0: as many as the device allows",
+        detail: "At the limit a write goes to an open zone of the region; where there is none it waits, and a zone that \
+                 a job has left is finished.",
+        ..BASE
+    },
+    OptionRow {
+        name: "job_max_open_zones",
+        kind: ValueKind::Count { min: 0, max: 1_000_000 },
+        unit: "zones",
+        default: DefaultValue::Text("0"),
+        summary: "The same of each worker; 0: not limited",
+        ..BASE
+    },
+    OptionRow {
+        name: "ignore_zone_limits",
+        summary: "What the device says of open and active zones limits nothing",
+        ..BASE
+    },
+    OptionRow {
+        name: "zone_reset_threshold",
+        kind: ValueKind::Part,
+        unit: "part",
+        default: DefaultValue::Text("0"),
+        summary: "The part of the region that is written before zones are reset though they have room",
+        ..BASE
+    },
+    OptionRow {
+        name: "zone_reset_frequency",
+        kind: ValueKind::Part,
+        unit: "resets a write",
+        default: DefaultValue::Text("0"),
+        summary: "How often that is: 0.01 is one reset in a hundred writes",
+        ..BASE
+    },
+    OptionRow {
+        name: "write_zone_remainder",
+        summary: "What is left of a zone and is less than a block is written by a smaller write",
         ..BASE
     },
     OptionRow {
@@ -764,7 +821,7 @@ pub const TABLE: &[OptionRow] = &[
     OptionRow {
         name: "size",
         kind: ValueKind::Extent,
-        unit: "bytes or percent",
+        unit: "bytes, percent or zones",
         default: DefaultValue::Unset("the whole of an existing file or device; must be said for a new file"),
         summary: "How much of the files is used, all files together",
         detail: "Divided evenly over several files. A percentage is of each existing file or device. More than an \
@@ -807,7 +864,7 @@ pub const TABLE: &[OptionRow] = &[
         name: "offset",
         fio_names: &["fileoffset"],
         kind: ValueKind::Extent,
-        unit: "bytes or percent",
+        unit: "bytes, percent or zones",
         default: DefaultValue::Text("0"),
         summary: "Where the region used begins in each file",
         detail: "A percentage is of an existing file or device, rounded down to a whole block.",
@@ -929,7 +986,7 @@ pub const TABLE: &[OptionRow] = &[
         name: "io_size",
         fio_names: &["io_limit"],
         kind: ValueKind::Extent,
-        unit: "bytes or percent",
+        unit: "bytes, percent or zones",
         default: DefaultValue::Unset("as much as `size`"),
         summary: "How much each worker transfers in a loop",
         detail: "May be less or more than the files hold. A percentage is of the files' regions together. The last I/O is \

@@ -49,7 +49,7 @@ pub enum ValueKind {
     Bytes,
     /// A size in bytes, or a range from which sizes are drawn.
     BytesRange,
-    /// A size in bytes, or a percentage of the target.
+    /// A size in bytes, a percentage of the target, or a number of zones.
     Extent,
     /// One block size, or three for read, write, trim.
     BlockSizes,
@@ -73,6 +73,8 @@ pub enum ValueKind {
     },
     /// A whole percentage, 0 to 100.
     Percent,
+    /// A part of a whole: a number from 0 to 1.
+    Part,
     /// A span of time; a bare number is seconds.
     Duration,
     /// A span of time; a bare number is microseconds, because it is in fio.
@@ -122,6 +124,11 @@ pub enum ValueKind {
 /// Percentiles of a list at most, as in fio.
 const PERCENTILES_MAX: usize = 20;
 
+/// A number of zones: `4z`.
+pub(crate) fn zones(text: &str) -> Option<u64> {
+    text.trim().strip_suffix(['z', 'Z']).filter(|digits| !digits.starts_with('+'))?.parse().ok()
+}
+
 /// A size that may be relative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
@@ -146,6 +153,8 @@ pub enum Value {
     Range(u64, u64),
     /// A size that may be relative.
     Extent(Extent),
+    /// So many zones of the target.
+    Zones(u64),
     /// Block sizes of read, write, trim.
     Sizes(Box<[BlockSizes; 3]>),
     /// Nanoseconds.
@@ -211,12 +220,13 @@ impl ValueKind {
             ValueKind::Bool => "BOOL",
             ValueKind::Bytes => "BYTES",
             ValueKind::BytesRange => "BYTES[-BYTES]",
-            ValueKind::Extent => "BYTES|PERCENT%",
+            ValueKind::Extent => "BYTES|PERCENT%|ZONESz",
             ValueKind::BlockSizes => "BYTES[,BYTES,BYTES]",
             ValueKind::BlockRanges => "MIN-MAX[,MIN-MAX,MIN-MAX]",
             ValueKind::BlockSplits => "BYTES/PERCENT:…",
             ValueKind::Count { .. } | ValueKind::Integer { .. } => "N",
             ValueKind::Percent => "PERCENT",
+            ValueKind::Part => "NUMBER",
             ValueKind::Duration | ValueKind::DurationMicros => "TIME",
             ValueKind::RateIops => "IOPS",
             ValueKind::RateBytes => "BYTES/S",
@@ -250,7 +260,7 @@ impl ValueKind {
             ValueKind::Bool => "`true` or `false`".into(),
             ValueKind::Bytes => "a size, such as `4k` or `10g`".into(),
             ValueKind::BytesRange => "a size, such as `10m`, or a range, such as `4k-1m`".into(),
-            ValueKind::Extent => "a size, such as `10g`, or a percentage, such as `50%`".into(),
+            ValueKind::Extent => "a size, such as `10g`, a percentage, such as `50%`, or zones, such as `4z`".into(),
             ValueKind::BlockSizes => "a size, such as `4k`, or three for read, write, trim: `4k,8k,1m`".into(),
             ValueKind::BlockRanges => "a range of sizes, such as `4k-64k`".into(),
             ValueKind::BlockSplits => "sizes with percentages, such as `4k/60:64k/40`".into(),
@@ -258,6 +268,7 @@ impl ValueKind {
             ValueKind::Count { min, max } => format!("a whole number from {min} to {max}"),
             ValueKind::Integer { min, max } => format!("a whole number from {min} to {max}"),
             ValueKind::Percent => "a whole percentage from 0 to 100".into(),
+            ValueKind::Part => "a number from 0 to 1".into(),
             ValueKind::Duration => "a duration, such as `30s` or `100ms`; a bare number is seconds".into(),
             ValueKind::DurationMicros => "a duration, such as `2ms`; a bare number is microseconds, as in fio".into(),
             ValueKind::RateIops => "I/Os a second, such as `1000`, or those of reads and writes: `300,100`".into(),
@@ -309,6 +320,7 @@ impl ValueKind {
                 | ValueKind::Count { .. }
                 | ValueKind::Integer { .. }
                 | ValueKind::Percent
+                | ValueKind::Part
                 | ValueKind::Duration
                 | ValueKind::DurationMicros
                 | ValueKind::RateIops
@@ -324,6 +336,7 @@ impl ValueKind {
             Scalar::Float => matches!(
                 self,
                 ValueKind::Duration
+                    | ValueKind::Part
                     | ValueKind::DurationMicros
                     | ValueKind::RateIops
                     | ValueKind::RateBytes
@@ -364,7 +377,10 @@ impl ValueKind {
             },
             ValueKind::Extent => match text.trim().strip_suffix('%') {
                 Some(_) => read_percent(text).map(|p| Value::Extent(Extent::Percent(p))),
-                None => read_bytes(text).map(|b| Value::Extent(Extent::Bytes(b))),
+                None => match zones(text) {
+                    Some(count) => Ok(Value::Zones(count)),
+                    None => read_bytes(text).map(|b| Value::Extent(Extent::Bytes(b))),
+                },
             },
             ValueKind::BlockSizes => read_triple(text, |part| read_block_bytes(part).map(BlockSizes::Fixed)),
             ValueKind::BlockRanges => read_triple(text, read_block_range),
@@ -383,6 +399,10 @@ impl ValueKind {
                 .filter(|n| (min..=max).contains(n))
                 .map(Value::Integer)
                 .ok_or_else(|| format!("`{text}` is not {}", self.takes())),
+            ValueKind::Part => {
+                let part = text.trim().parse::<f64>().ok().filter(|part| (0.0..=1.0).contains(part));
+                part.map(Value::Rate).ok_or_else(|| format!("`{text}` is not {}", self.takes()))
+            }
             ValueKind::Percent => read_percent(text).map(|p| Value::Number(u64::from(p))),
             ValueKind::Duration => parse_duration_ns(text).map(Value::DurationNs),
             ValueKind::DurationMicros => {
@@ -443,6 +463,7 @@ impl ValueKind {
             (_, Value::Integer(number)) => number.to_string(),
             (_, Value::Extent(Extent::Bytes(bytes))) => write_bytes(*bytes),
             (_, Value::Extent(Extent::Percent(percent))) => format!("{percent}%"),
+            (_, Value::Zones(count)) => format!("{count}z"),
             (_, Value::Sizes(sizes)) => write_triple(sizes),
             (_, Value::DurationNs(ns)) => write_duration(*ns),
             (ValueKind::RateBytes, Value::Rate(rate)) => write_bytes(*rate as u64),

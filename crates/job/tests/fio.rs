@@ -541,7 +541,6 @@ fn a_job_file_permits_no_destruction_starts_no_program_and_asks_no_network() {
 fn what_is_not_done_is_refused_by_name_with_the_nearest_thing_that_works() {
     for (asked, sentence) in [
         ("--cgroup=x", "instead: `systemd-run"),
-        ("--zonemode=zbd", "zoned devices by their rules"),
         ("--allow_mounted_write=1", "unmount it"),
         ("--fallocate=keep", "`fallocate=native`"),
         ("--ioengine=rados", "storage across a network"),

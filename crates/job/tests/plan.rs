@@ -176,6 +176,14 @@ fn rule_name(options: &[(&str, &str)]) -> &'static str {
 #[test]
 fn every_row_of_the_table_changes_the_plan() {
     type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+    const ZBD: &[(&str, &str)] = &[("zonemode", "zbd"), ("zonesize", "64k"), ("rw", "write")];
+    const ZBD_RESETS: &[(&str, &str)] = &[
+        ("zonemode", "zbd"),
+        ("zonesize", "64k"),
+        ("rw", "write"),
+        ("zone_reset_threshold", "0.5"),
+        ("zone_reset_frequency", "0.5"),
+    ];
     let cases: &[Case] = &[
         ("rw", &[], "randwrite"),
         ("rwmixread", &[("rw", "rw")], "70"),
@@ -195,6 +203,14 @@ fn every_row_of_the_table_changes_the_plan() {
         ("zonesize", &[("zonemode", "strided"), ("zonesize", "64k")], "128k"),
         ("zonerange", &[("zonemode", "strided"), ("zonesize", "64k")], "256k"),
         ("zoneskip", &[("zonemode", "strided"), ("zonesize", "64k")], "64k"),
+        ("zonecapacity", ZBD, "32k"),
+        ("read_beyond_wp", ZBD, "true"),
+        ("max_open_zones", ZBD, "2"),
+        ("job_max_open_zones", ZBD, "1"),
+        ("ignore_zone_limits", ZBD, "true"),
+        ("zone_reset_threshold", ZBD_RESETS, "0.9"),
+        ("zone_reset_frequency", ZBD_RESETS, "0.1"),
+        ("write_zone_remainder", ZBD, "true"),
         ("randseed", &[], "7"),
         ("randrepeat", &[], "false"),
         ("filename", &[], "/mnt/new"),

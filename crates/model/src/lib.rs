@@ -34,6 +34,7 @@ pub mod units;
 mod usage;
 mod usb;
 mod verify;
+mod zones;
 
 pub use comparison::{
     Answer, Basis, COMPARISON_FORMAT, COMPARISON_VERSION, Circumstance, Comparison, Conclusion, Figure, GateResult,
@@ -87,3 +88,4 @@ pub use usb::{
     UsbTransport, UsbTrouble, UsbWay,
 };
 pub use verify::{BlockPattern, Checksum, TrimVerify, Verify};
+pub use zones::{EarlyResets, ZonePlan, ZoneUse};

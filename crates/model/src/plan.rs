@@ -3,7 +3,7 @@
 //! planned is refused instead.
 
 use crate::{
-    Control, MemoryPolicy, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan, SourcePlan, SteadyPlan, Verify,
+    Control, MemoryPolicy, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan, SourcePlan, SteadyPlan, Verify, ZonePlan,
 };
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,9 @@ pub struct JobPlan {
     pub file_selection: FileSelection,
     /// Which operations, where.
     pub pattern: Pattern,
+    /// How the files' zones are used, if they are written by the rules of zoned devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zones: Option<ZonePlan>,
     /// Queue depth and batches.
     pub queue: Queue,
     /// When it ends.
@@ -155,6 +158,7 @@ impl JobPlan {
                 trim_sizes: sizes,
                 steps: Steps::default(),
             },
+            zones: None,
             queue: Queue {
                 depth: 1,
                 submit_batch: Some(1),

@@ -2,7 +2,7 @@
 
 use crate::{
     Check, CriterionRecord, DepthSearch, EngineKind, Environment, EvidenceLevel, Histogram, JobSpec, Plan,
-    PriorityRecord, QueueCounts, SteadyState, SyscallTrace, TargetFacts, ThreadUsage, TraceRecord, Verdict,
+    PriorityRecord, QueueCounts, SteadyState, SyscallTrace, TargetFacts, ThreadUsage, TraceRecord, Verdict, ZoneUse,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -219,6 +219,9 @@ pub struct JobRecord {
     /// How steady the job became, if that was to end it; jobs that are judged together all say the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criterion: Option<CriterionRecord>,
+    /// What the job did with zones, if it wrote them by their rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zones: Option<ZoneUse>,
     /// The same of each worker by itself, where [`Grouping::Worker`](crate::Grouping) asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<JobRecord>,

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use trueio_direct::{AlignedBuffer, DirectFile, Granted, OpenOptions, Policy};
-use trueio_engine::{RandomFill, TargetFile};
+use trueio_engine::{RandomFill, TargetFile, ZoneMap};
 use trueio_model::{DirectPolicy, FilePlan, JobPlan, Prepare, SyncMode};
 
 /// Bytes written at once when a file is filled.
@@ -94,6 +94,15 @@ pub enum FileError {
         #[source]
         source: io::Error,
     },
+    /// The zones of a device cannot be learnt.
+    #[error("`{path}`: the device does not say its zones")]
+    Zones {
+        /// The device.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// A log cannot be made.
     #[error(transparent)]
     Log(#[from] crate::logs::LogError),
@@ -110,6 +119,17 @@ pub(crate) struct Prepared {
     /// the run. One claim for all jobs: each O_EXCL open is a holder of its own, so two jobs would
     /// shut each other out, and a ring that is still being torn down would shut out the next phase.
     claims: BTreeMap<String, File>,
+    /// Write pointers, from the first phase that needs them to the end of the run: all jobs share them. By what the
+    /// path names, as one device may have several.
+    zones: BTreeMap<Named, Arc<ZoneMap>>,
+}
+
+/// What a path names: a device by its number, a file by its filesystem and number, and what is not opened by its path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Named {
+    Device(u64),
+    File(u64, u64),
+    Nothing(String),
 }
 
 #[derive(Debug)]
@@ -185,6 +205,50 @@ impl Prepared {
             if let (Some(held), Ok(made)) = (ready, target.file.try_clone()) {
                 held.replace(made);
             }
+        }
+    }
+
+    /// Learns the zones of a job's files, or makes them; `end_of` says how much of a file the run uses.
+    pub(crate) fn learn_zones(&mut self, job: &JobPlan, end_of: impl Fn(&str) -> u64) -> Result<(), FileError> {
+        let Some(plan) = &job.zones else { return Ok(()) };
+        for file in &job.files {
+            let named = self.named(file);
+            if self.zones.contains_key(&named) {
+                continue;
+            }
+            let map = match named {
+                Named::Device(number) if !plan.is_emulated => {
+                    let limit = |name: &str| {
+                        let (major, minor) = (libc::major(number), libc::minor(number));
+                        let text = std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/queue/{name}"));
+                        text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+                    };
+                    let (open_max, active_max) = (limit("max_open_zones"), limit("max_active_zones"));
+                    let learnt =
+                        File::open(&file.path).and_then(|device| ZoneMap::of_device(&device, open_max, active_max));
+                    learnt.map_err(|source| FileError::Zones { path: file.path.clone(), source })?
+                }
+                _ => ZoneMap::emulated(plan.zone_bytes, plan.capacity_bytes, end_of(&file.path)),
+            };
+            self.zones.insert(named, Arc::new(map));
+        }
+        Ok(())
+    }
+
+    /// The zones of a job's files; none if it does not write by their rules.
+    pub(crate) fn zones(&self, job: &JobPlan) -> Vec<Arc<ZoneMap>> {
+        let files = job.files.iter().filter(|_| job.zones.is_some());
+        files.filter_map(|file| self.zones.get(&self.named(file)).cloned()).collect()
+    }
+
+    fn named(&self, file: &FilePlan) -> Named {
+        if file.prepare == Prepare::Nothing {
+            return Named::Nothing(file.path.clone());
+        }
+        match std::fs::metadata(self.door(&file.path)) {
+            Ok(metadata) if metadata.file_type().is_block_device() => Named::Device(metadata.rdev()),
+            Ok(metadata) => Named::File(metadata.dev(), metadata.ino()),
+            Err(_) => Named::Nothing(file.path.clone()),
         }
     }
 

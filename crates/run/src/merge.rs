@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use trueio_engine::WorkerReport;
 use trueio_model::{
-    CpuTime, Grouping, Histogram, IoFailure, JobPlan, JobRecord, OpRecord, Percentile, SeriesRow, ThreadUsage,
+    CpuTime, Grouping, Histogram, IoFailure, JobPlan, JobRecord, OpRecord, Percentile, SeriesRow, ThreadUsage, ZoneUse,
 };
 
 /// Failures and verify failures kept for a job.
@@ -64,6 +64,7 @@ fn merge_all(
         queue: None,
         depth_searches: Vec::new(),
         criterion: None,
+        zones: None,
         workers: Vec::new(),
     };
     let mut fatal = None;
@@ -87,6 +88,11 @@ fn merge_all(
         was_stopped |= report.was_stopped;
         record.depth_searches.extend(report.depth_search);
         record.criterion = record.criterion.or(report.criterion);
+        if let Some(zones) = report.zones {
+            let sum = record.zones.get_or_insert_with(|| ZoneUse { reset_count: 0, finish_count: 0, ..zones.clone() });
+            sum.reset_count += zones.reset_count;
+            sum.finish_count += zones.finish_count;
+        }
         for op in report.ops {
             add_op(&mut record.ops, op);
         }
@@ -104,6 +110,18 @@ fn merge_all(
         if fatal.is_none() {
             fatal = report.fatal.map(|error| if workers > 1 { format!("worker {index}: {error}") } else { error });
         }
+    }
+    if let Some(zones) = &record.zones {
+        record.engine_notes.push(format!(
+            "zones: {} of {} are written in order, each {} bytes long ({}); {} were reset and {} finished in the \
+             measured part",
+            zones.sequential_count,
+            zones.zone_count,
+            zones.zone_bytes,
+            zones.source,
+            zones.reset_count,
+            zones.finish_count
+        ));
     }
     record.series = rows.into_values().collect();
     for op in &mut record.ops {

@@ -316,6 +316,7 @@ impl Setting<'_> {
         // The workers' threads by their numbers, 0 for one that could not be made.
         let numbers: Vec<AtomicI32> = (0..workers).map(|_| AtomicI32::new(0)).collect();
         let judges = Judges::of(jobs);
+        let zones: Vec<_> = jobs.iter().map(|job| self.prepared.zones(job)).collect();
         let gates: Vec<Gate> = jobs.iter().map(|job| Gate::new(job.workers)).collect();
         let position = |name: &String| jobs.iter().position(|job| job.name == *name);
         let waits_for: Vec<Vec<&Gate>> = jobs
@@ -332,8 +333,8 @@ impl Setting<'_> {
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
             let mut next = 0;
-            let all_gates = gates.iter().zip(&waits_for).zip(&ends_with);
-            for ((job, (files, _)), ((gate, waits_for), ends_with)) in jobs.iter().zip(opened).zip(all_gates) {
+            let all_gates = gates.iter().zip(&waits_for).zip(&ends_with).zip(&zones);
+            for ((job, (files, _)), (((gate, waits_for), ends_with), zones)) in jobs.iter().zip(opened).zip(all_gates) {
                 let mut of_job = Vec::new();
                 for worker in 0..job.workers {
                     let context = WorkerContext {
@@ -357,6 +358,7 @@ impl Setting<'_> {
                             .map(|iologs| iologs.door(next as u32)),
                         snapshot: snapshots.get(next),
                         judge: judges.get(next).map(|judge| judge as &dyn SpanJudge),
+                        zones,
                         waits_for,
                         ends_with,
                         gate: Some(gate),

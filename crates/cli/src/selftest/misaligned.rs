@@ -101,6 +101,7 @@ fn attempt(stage: &Stage, directory: &Path) -> Result<Row, String> {
         source_wait_ns: None,
         depth_searches: Vec::new(),
         criterion: None,
+        zones: None,
         engine_notes: Vec::new(),
         threads: ThreadUsage::default(),
         queue: None,

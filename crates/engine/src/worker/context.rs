@@ -6,7 +6,9 @@ use crate::engines::TargetFile;
 use crate::log::{IssuedIo, LogDoor};
 use crate::recorder::{Progress, WorkerReport};
 use crate::snapshot::Snapshot;
+use crate::zones::ZoneMap;
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use trueio_model::JobPlan;
 
@@ -49,6 +51,8 @@ pub struct WorkerContext<'a> {
     pub snapshot: Option<&'a Snapshot>,
     /// Who judges the worker's spans, if the job ends when it is steady.
     pub judge: Option<&'a dyn SpanJudge>,
+    /// The zones of the job's files, in their order, if it writes them by the rules of zoned devices.
+    pub zones: &'a [Arc<ZoneMap>],
     /// The flow that the worker belongs to.
     pub flow: Option<&'a Flow>,
     /// The gates of the jobs that must have ended before this one begins.

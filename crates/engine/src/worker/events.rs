@@ -38,6 +38,9 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             self.recorder.reset();
             self.count_submissions_in_flight();
             self.usage_from = thread_usage();
+            if let Some(zoned) = &mut self.zoned {
+                (zoned.reset_count, zoned.finish_count) = (0, 0);
+            }
             self.begin_search(now);
             self.begin_spans(now);
         }

@@ -35,6 +35,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         } else {
             recorder.error_count += 1;
         }
+        self.fail_zone(&request, completion.result.max(0) as u64);
         let errno = (-completion.result).max(0) as i32;
         let base = if request.op == OpKind::Write { self.write_buffers_from } else { 0 };
         let address = self.pool.buffer_ptr(base + completion.slot as usize) as u64;

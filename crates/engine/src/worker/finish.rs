@@ -39,6 +39,9 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 self.fatal = Some("the job ended within its ramp: nothing was measured".to_owned());
             }
         }
+        if let Some(zoned) = &self.zoned {
+            zoned.leave();
+        }
         // Nobody judges or waits for what comes now.
         (self.spans, self.share) = (None, None);
         let usage = thread_usage();
@@ -132,6 +135,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             source_wait_ns,
             depth_search: self.search.map(|search| search.result()),
             criterion: None,
+            zones: self.zoned.map(|zoned| zoned.record()),
             engine_notes,
             fatal: self.fatal,
             was_stopped: self.was_stopped,

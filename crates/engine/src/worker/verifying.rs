@@ -11,6 +11,7 @@ use crate::request::{REQUEST_BLOCK, Request};
 use crate::verify::{self, BlockSeal};
 use std::collections::{HashSet, VecDeque};
 use std::io;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::sync_channel;
@@ -78,6 +79,11 @@ impl Verifier {
         if self.plan.synced_only { self.synced.min(issued) } else { issued }
     }
 
+    /// Blocks of a zone that was reset are not read back.
+    pub(super) fn forget(&mut self, file: u16, bytes: &Range<u64>) {
+        self.waiting.retain(|(request, _)| request.file != file || !bytes.contains(&request.offset));
+    }
+
     /// What is saved of a job that issued so many requests.
     pub(super) fn state(&self, job: &JobPlan, worker: u32, issued: u64) -> state::State {
         let synced = self.plan.synced_only.then(|| self.compared(issued));
@@ -107,6 +113,9 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             }
             if verifier.plan.trim.is_some() {
                 verifier.untrimmed.push((*request, self.write_sequence));
+            }
+            if let Some(zoned) = &mut self.zoned {
+                zoned.remember(request, self.write_sequence);
             }
         }
     }
@@ -374,6 +383,9 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
 
     /// Reads back every block whose last write is known, in the order they were written.
     fn read_back(&mut self, check: &mut dyn FnMut(&mut Self, &Request, u64)) -> Result<(), EngineError> {
+        if let Some(zoned) = &self.zoned {
+            return self.read_back_zones(&zoned.written(), check);
+        }
         let mut last = self.last_writes()?;
         let mut generator = Generator::new(self.context.plan, self.context.worker);
         let mut block = [Request::NONE; REQUEST_BLOCK];
@@ -411,6 +423,30 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 if self.has_given_up() {
                     return Ok(());
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same in zones, where the generator does not know the places: zone by zone, in the order of writing.
+    fn read_back_zones(
+        &mut self,
+        written: &[((u16, u64), u64)],
+        check: &mut dyn FnMut(&mut Self, &Request, u64),
+    ) -> Result<(), EngineError> {
+        let length = self.context.plan.pattern.write_sizes.max_bytes() as u32;
+        for ((file, offset), sequence) in written {
+            if self.context.stop.load(Relaxed) {
+                self.was_stopped = true;
+                return Ok(());
+            }
+            let request = Request { op: OpKind::Read, file: *file, offset: *offset, length, data_only: false };
+            if !self.read_block(&request)? {
+                return Ok(());
+            }
+            check(self, &request, *sequence);
+            if self.has_given_up() {
+                return Ok(());
             }
         }
         Ok(())

@@ -56,6 +56,7 @@ pub struct Job {
     pub snapshot: Option<Arc<Snapshot>>,
     pub judge: Option<Arc<dyn trueio_engine::SpanJudge>>,
     pub flow: Option<Arc<trueio_engine::Flow>>,
+    pub zones: Vec<Arc<trueio_engine::ZoneMap>>,
 }
 
 impl Job {
@@ -76,6 +77,7 @@ impl Job {
             snapshot: None,
             judge: None,
             flow: None,
+            zones: Vec::new(),
         }
     }
 
@@ -251,6 +253,7 @@ impl Job {
                     snapshot: self.snapshot.as_deref(),
                     judge: self.judge.as_deref(),
                     flow: self.flow.as_deref(),
+                    zones: &self.zones,
                     waits_for: &[],
                     ends_with: &[],
                     gate: None,

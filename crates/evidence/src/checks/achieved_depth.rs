@@ -10,7 +10,8 @@
 //! Threshold: below 80 % of workers × iodepth: suspect. An engine takes completions and hands over
 //! new I/Os in batches, and between the two the queue is not full: at depth 32 and 85,000 IOPS on a
 //! virtio disk this tool keeps 28 to 30, and the latencies are those of that depth. Does not apply to engines that block, to
-//! paced jobs (there the depth is a limit), nor with think time, nor where a job steers its depth (`latency_target`).
+//! paced jobs (there the depth is a limit), nor with think time, nor where a job steers its depth (`latency_target`), nor
+//! where it writes zones by their rules: a zone takes one write at a time.
 
 use crate::facts::{PhaseFacts, finding, not_applicable};
 use trueio_model::units::three_digits;
@@ -27,9 +28,11 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         // The engine `null` completes everything at once: there is no queue to keep.
         let holds = job.engine.holds_a_queue() && job.engine != EngineKind::Null;
         let (Some(achieved), true) = (work.record.achieved_depth, holds) else { continue };
+        // A zone takes one write at a time.
         // What is offered less often than the disk takes it fills no queue: a pace, pauses, a source. And a search
         // for a depth lowers it on purpose.
-        if job.is_paced() || job.think.is_some() || job.source.is_some() || !job.control.is_none() {
+        let waits_for_zones = job.zones.is_some() && job.modifies_files();
+        if waits_for_zones || job.is_paced() || job.think.is_some() || job.source.is_some() || !job.control.is_none() {
             continue;
         }
         let asked = work.depth();
@@ -41,7 +44,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let Some((share, asked, achieved, name)) = worst else {
         return not_applicable(
             NAME,
-            "No job keeps a queue: each worker has one I/O at a time, a pace, or a source to wait for.",
+            "No job keeps a queue: each worker has one I/O at a time, a pace, or a source or zones to wait for.",
         );
     };
     let (outcome, sentence) = if share < SHARE_MIN {

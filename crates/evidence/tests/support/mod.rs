@@ -94,6 +94,7 @@ pub fn record(ops: Vec<OpRecord>) -> JobRecord {
         source_wait_ns: None,
         depth_searches: Vec::new(),
         criterion: None,
+        zones: None,
         engine_notes: Vec::new(),
         threads: ThreadUsage::default(),
         queue: None,

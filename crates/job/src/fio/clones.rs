@@ -6,7 +6,7 @@ use super::problem::Problems;
 use super::value::{BadValue, KbBase, read_number, read_size, read_time_ns};
 use crate::plan::splitmix64;
 use crate::table::row;
-use crate::value::{Value, ValueKind, write_bytes, write_duration, write_paths};
+use crate::value::{Value, ValueKind, write_bytes, write_duration, write_paths, zones};
 use std::collections::BTreeMap;
 use trueio_model::{EngineKind, JobSpec};
 
@@ -237,6 +237,15 @@ fn start_delay_ns(text: &str, seed: u64) -> Result<u64, BadValue> {
 fn offset(spec: &JobSpec, increment: &str, base: KbBase, clone: u64) -> Result<Option<String>, BadValue> {
     let whole = |message: String| BadValue::whole(message, increment);
     let offset = spec.options.get("offset").map_or("0", |offset| offset.text.as_str());
+    match (zones(increment), zones(offset)) {
+        (None, None) => {}
+        (Some(step), begin) if begin.is_some() || offset == "0" => {
+            let sum = step.checked_mul(clone).and_then(|steps| steps.checked_add(begin.unwrap_or(0)));
+            let sum = sum.ok_or_else(|| whole(format!("clone {clone} would begin beyond 2^63 bytes")))?;
+            return Ok((clone > 0).then(|| format!("{sum}z")));
+        }
+        _ => return Err(whole("zones and bytes are not added (`offset`)".to_owned())),
+    }
     let percent = |text: &str| text.strip_suffix('%').map(|digits| digits.trim().parse::<u64>().ok());
     match (percent(increment), percent(offset)) {
         (Some(None), _) => Err(whole(format!("`{increment}` is not a whole percentage"))),

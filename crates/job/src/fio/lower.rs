@@ -379,10 +379,6 @@ fn take_steps(
 fn special(option: &FioOption, word: &Word) -> Option<FioProblem> {
     let text = word.text();
     let (message, hint) = match option.name {
-        "zonemode" if text == "zbd" => (
-            "`zonemode=zbd` writes zoned devices by their rules, which is not done here".to_owned(),
-            "`zonemode=strided` on other devices",
-        ),
         "fallocate" if text == "keep" => (
             format!("`fallocate={text}` makes a file whose length says nothing of its space, which is not done here"),
             "`fallocate=native`, or `none` to measure appending",

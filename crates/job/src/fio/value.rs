@@ -9,7 +9,7 @@
 //! Source: HOWTO of fio 3.42, "Parameter types"; the three-letter forms as measured on 3.33 and 3.42.
 
 use crate::table::OptionRow;
-use crate::value::{EXTENT_BYTES_MAX, ValueKind, write_bytes, write_duration};
+use crate::value::{EXTENT_BYTES_MAX, ValueKind, write_bytes, write_duration, zones};
 
 /// A value that cannot be read, and which part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +82,9 @@ pub(super) fn read_number(text: &str, base: KbBase) -> Result<u64, BadValue> {
         Some(letter) => match "kmgtp".find(letter) {
             Some(at) => (at as u32 + 1, &suffix[1..]),
             None if suffix == "z" => {
-                let message = format!("`{trimmed}` counts zones, and there are none (`zonemode`)");
+                let message = format!(
+                    "`{trimmed}` counts zones, which only `size`, `offset`, `io_size` and `offset_increment` do"
+                );
                 return Err(BadValue { message, at: suffix_at });
             }
             None => (0, suffix.as_str()),
@@ -173,6 +175,7 @@ pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<Str
     let ours = match row.kind {
         // A switch without a value is on.
         ValueKind::Bool if text.is_empty() => "true".to_owned(),
+        ValueKind::Extent if zones(text).is_some() => text.to_owned(),
         ValueKind::Bytes | ValueKind::Extent => size(text)?,
         ValueKind::BlockSizes => each(text, ',', size)?,
         ValueKind::BytesRange => size_range(text)?,

@@ -21,6 +21,7 @@ use super::steps::plan_steps;
 use super::tolerance::{plan_fill, plan_tolerance};
 use super::values::Values;
 use super::verify::{Verified, plan_verify};
+use super::zones::{InZones, plan_zones, settle_sizes};
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
 use trueio_model::{
@@ -65,6 +66,7 @@ pub(super) fn plan_job(
     index: usize,
     phase: u32,
 ) -> Result<JobPlan, Refusal> {
+    settle_sizes(planner, values)?;
     let replayed = plan_replay(planner, values)?;
     let (ops, (mut sizes, sizes_option)) = match &replayed {
         Some(replayed) => (replayed.ops(values), (replayed.sizes(), "read_iolog")),
@@ -130,7 +132,7 @@ pub(super) fn plan_job(
         let rule = Rule::EngineLacks { engine, lack, hint: "leave `fallocate` out, or choose another engine" };
         return Err(values.refuse("fallocate", rule));
     }
-    let files = match &replayed {
+    let mut files = match &replayed {
         Some(replayed) => replayed.files(planner, values, &usage)?,
         None if engine.works_on_names() => vec![plan_names(planner, values, engine)?],
         None => plan_files(planner, values, &usage)?,
@@ -156,7 +158,9 @@ pub(super) fn plan_job(
     };
     let direct = settle_direct(planner, values, &files, (&used, ops.trims), sizes_option, direct)?;
     let buffer_offset_bytes = values.small("buffer_offset").unwrap_or(0);
-    let direct = settle_buffers(planner, values, &files, buffer_offset_bytes, direct);
+    let mut direct = settle_buffers(planner, values, &files, buffer_offset_bytes, direct);
+    let in_zones = InZones { engine, ops, sizes: &sizes, steps: &steps };
+    let zones = plan_zones(planner, values, &in_zones, &mut files, &mut direct)?;
     if write_flags.atomic && usage.writes {
         check_atomic(values, &files, &sizes[1], sizes_option)?;
     }
@@ -189,6 +193,7 @@ pub(super) fn plan_job(
         files: &files,
         limits: &limits,
         has_steps: !steps.is_none(),
+        is_zoned: zones.is_some(),
     };
     let verify = plan_verify(planner, values, &verified)?;
     let tolerance = plan_tolerance(values, fills, verify.as_ref())?;
@@ -279,6 +284,7 @@ pub(super) fn plan_job(
         files: files.into_iter().map(|file| file.plan).collect(),
         file_selection,
         pattern: Pattern { mix: ops.mix, order, read_sizes, write_sizes, trim_sizes, steps },
+        zones,
         queue,
         limits,
         steady_state,

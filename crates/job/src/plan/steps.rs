@@ -3,6 +3,7 @@
 use super::Planner;
 use super::job::{Ops, note_unused};
 use super::values::Values;
+use super::zones::is_zoned;
 use crate::refusal::{Refusal, Rule};
 use trueio_model::{Steps, Zones};
 
@@ -39,6 +40,10 @@ pub(super) fn plan_steps(
         }
         steps.is_unaligned = true;
     }
+    if is_zoned(values) {
+        note_unused(planner, values, &["zonerange"], "a zone is as long as `zonesize` or the device says");
+        return Ok(steps);
+    }
     match (values.choice("zonemode") == Some("strided"), values.number("zonesize").filter(|bytes| *bytes > 0)) {
         (true, Some(zone_bytes)) => {
             let range_bytes = values.number("zonerange").filter(|bytes| *bytes > 0).unwrap_or(zone_bytes);
@@ -48,7 +53,7 @@ pub(super) fn plan_steps(
         (true, None) => return incomplete("zonemode", "`zonesize`: when the next zone begins"),
         (false, _) => {
             let names = ["zonesize", "zonerange", "zoneskip"];
-            note_unused(planner, values, &names, "`zonemode = strided` is not asked for");
+            note_unused(planner, values, &names, "no `zonemode` is asked for");
         }
     }
     Ok(steps)

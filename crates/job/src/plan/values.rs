@@ -152,6 +152,22 @@ impl Values {
         item.origin = Origin::Derived { reason: reason.into() };
     }
 
+    /// Says the value of an option in another way, whoever gave it.
+    pub(super) fn replace(&mut self, name: &str, value: Value) {
+        let item = self.items.iter_mut().find(|item| item.row.name == name);
+        let item = item.expect("the planner asks for rows of the table");
+        item.text = item.row.kind.write(&value);
+        item.value = Some(value);
+    }
+
+    /// A number of zones, as long as it is no size yet.
+    pub(super) fn zones(&self, name: &str) -> Option<u64> {
+        match &self.item(name).value {
+            Some(Value::Zones(count)) => Some(*count),
+            _ => None,
+        }
+    }
+
     pub(super) fn choice(&self, name: &str) -> Option<&'static str> {
         match &self.item(name).value {
             Some(Value::Choice(word)) => Some(word),
@@ -223,6 +239,15 @@ impl Values {
     }
 
     /// A rate of all I/Os, or those of reads, writes and trims; `None` for none and where all are zero.
+    /// A part of a whole, 0 to 1.
+    pub(super) fn part(&self, name: &str) -> Option<f64> {
+        match &self.item(name).value {
+            Some(Value::Rate(part)) => Some(*part),
+            None => None,
+            other => unreachable!("`{name}` is no part: {other:?}"),
+        }
+    }
+
     pub(super) fn rates(&self, name: &str) -> Option<Rates> {
         match &self.item(name).value {
             Some(Value::Rate(rate)) => Some(Rates::All(*rate)).filter(|_| *rate > 0.0),

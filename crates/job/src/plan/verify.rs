@@ -21,6 +21,8 @@ pub(super) struct Verified<'a> {
     pub(super) limits: &'a Limits,
     /// Offsets are not plainly the next block, or each once.
     pub(super) has_steps: bool,
+    /// Zones are written by their rules: one write at a time in each, and the worker knows what each holds.
+    pub(super) is_zoned: bool,
 }
 
 /// Options that mean something beside `verify` only.
@@ -50,7 +52,7 @@ pub(super) fn plan_verify(
     values: &Values,
     job: &Verified<'_>,
 ) -> Result<Option<Verify>, Refusal> {
-    let Verified { engine, ops, used, order, files, limits, has_steps } = *job;
+    let Verified { engine, ops, used, order, files, limits, has_steps, is_zoned } = *job;
     let word = values.choice("verify");
     let Some(checksum) = Checksum::ALL.into_iter().find(|kind| word == Some(kind.name())) else {
         if values.bool("verify_only") {
@@ -96,7 +98,9 @@ pub(super) fn plan_verify(
         let reason = "a block may come twice, and it is not known which write came last".into();
         return refuse(reason, "leave out zones, skips, `blockalign` and their like, or `verify`");
     }
-    if let Order::Random { each_block_once: false, .. } = order {
+    if let Order::Random { each_block_once: false, .. } = order
+        && !is_zoned
+    {
         let name = match values.distribution("random_distribution") {
             Distribution::Uniform => "norandommap",
             _ => "random_distribution",
@@ -120,13 +124,13 @@ pub(super) fn plan_verify(
     let has_passes = limits.is_time_based || issued > blocks || has_uneven_passes;
     // At the seam of two passes a block may be the last of one and among the first of the next; in
     // order too, if one I/O is stuck while the others go round.
-    if depth > 1 && has_passes {
+    if depth > 1 && has_passes && !is_zoned {
         return refuse(
             "from one pass to the next, two writes of a block may be in flight at once".into(),
             "use `iodepth = 1`, or one pass: no `time_based`, `loops = 1`, `io_size` no more than `size`",
         );
     }
-    if ops.has(OpKind::Read) && !ops.is_random && depth > 1 {
+    if ops.has(OpKind::Read) && !ops.is_random && depth > 1 && !is_zoned {
         let reason = "a block may be read while it is written".into();
         return refuse(reason, "use `iodepth = 1` or `rw = \"randrw\"`");
     }

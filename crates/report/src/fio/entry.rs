@@ -49,6 +49,8 @@ pub(super) struct Entry<'a> {
     /// Failed I/Os, and the number of the first one's error.
     pub(super) failure_count: u64,
     pub(super) first_error: i32,
+    /// Zones that were reset; `None` if none could be.
+    pub(super) zone_resets: Option<u64>,
     /// Read, write, trim.
     pub(super) ops: [Figures; 3],
     /// All three as one, if that was asked for.
@@ -434,6 +436,7 @@ fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a>
         error: 0,
         failure_count: 0,
         first_error: 0,
+        zone_resets: None,
         ops: Default::default(),
         mixed: None,
         sync: Figures::default(),
@@ -462,6 +465,11 @@ fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a>
             entry.first_error = job.failures.first().map_or(0, |failure| or_eio(failure.errno));
         }
         entry.failure_count = entry.failure_count.saturating_add(failures);
+        if let Some(zones) = &job.zones {
+            // A trim of a zone is a reset too, and fio counts it as one.
+            let trims = job.ops.iter().filter(|op| op.op == OpKind::Trim).map(|op| op.io_count);
+            *entry.zone_resets.get_or_insert(0) += zones.reset_count + total(trims);
+        }
         for op in &job.ops {
             let is_paced = unit.plan.is_paced();
             let figures = match op.op {

@@ -165,6 +165,9 @@ fn job(document: &Document<'_>, entry: &Entry<'_>, has_bins: bool) -> Object {
     if !entry.is_sum {
         alone(&mut object, document, entry);
     }
+    if let Some(resets) = entry.zone_resets {
+        object.int("zone_resets", resets);
+    }
     if let Some((hostname, port)) = document.server {
         object.text("hostname", hostname).int("port", port);
     }

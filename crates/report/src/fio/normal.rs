@@ -207,12 +207,16 @@ fn direction(text: &mut String, entry: &Entry<'_>, scale: Scale, name: &str, fig
     let bytes_per_s = figures.bytes_per_s();
     let _ = writeln!(
         text,
-        "  {name}: IOPS={}, BW={} ({})({}B/{}msec)",
+        "  {name}: IOPS={}, BW={} ({})({}B/{}msec){}",
         short(figures.ios_per_s(), scale.digits, false),
         scale.rate(bytes_per_s),
         scale.other_rate(bytes_per_s),
         short(figures.byte_count as f64, scale.digits, scale.is_binary),
-        figures.runtime_ms()
+        figures.runtime_ms(),
+        match (name, entry.zone_resets) {
+            ("write", Some(count)) => format!("; {count} zone resets"),
+            _ => String::new(),
+        }
     );
     for (name, histogram) in [("slat", &figures.slat), ("clat", &figures.clat), (" lat", &figures.lat)] {
         if !histogram.is_empty() {

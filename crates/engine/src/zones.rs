@@ -1,0 +1,727 @@
+//! Write pointers of zoned files, shared by all who use a file.
+//!
+//! A zone that can only be written in order is written at its write pointer, one write at a time: neither the kernel
+//! nor the device keeps the order of two. Whoever wants to write asks for the zone, holds it until the write has
+//! completed, and the pointer moves then. So nothing is ever read that was not completely written, and no write is
+//! handed over that the device would refuse.
+//!
+//! A file without zones can have them all the same (emulated): the pointers are kept here and begin at the zones'
+//! starts.
+//!
+//! Cannot see: what another process writes to the device, or resets. After a failed write the pointer is asked for
+//! again.
+//!
+//! Source: `Documentation/block/` and `include/uapi/linux/blkzoned.h` of the kernel; the numbers of the calls are its
+//! interface.
+
+use crate::engines::TargetFile;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+
+const SECTOR_BYTES: u64 = 512;
+/// `_IOWR(0x12, 130, struct blk_zone_report)`.
+const BLKREPORTZONE: u64 = 0xc010_1282;
+/// `_IOW(0x12, 131, struct blk_zone_range)`.
+const BLKRESETZONE: u64 = 0x4010_1283;
+/// `_IOW(0x12, 136, struct blk_zone_range)`.
+const BLKFINISHZONE: u64 = 0x4010_1288;
+/// Zones asked for in one call.
+const REPORT_COUNT: usize = 1024;
+/// Nobody holds the zone.
+const NOBODY: u32 = 0;
+/// Open before the run began: by others.
+const OTHERS: u32 = u32::MAX;
+
+/// What may be done with a zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Written anywhere.
+    Conventional,
+    /// Written at its pointer.
+    Sequential,
+    /// Read only, or offline: left alone.
+    Unusable,
+}
+
+#[derive(Debug, Clone)]
+struct Zone {
+    start: u64,
+    /// First byte behind the zone.
+    end: u64,
+    /// First byte behind what can be written.
+    limit: u64,
+    pointer: u64,
+    kind: Kind,
+    /// Who writes, resets or finishes it now.
+    holder: u32,
+    /// Partly written, and by whom first; `NOBODY`: empty, full or left.
+    opener: u32,
+    is_open: bool,
+}
+
+/// The zones of one file.
+#[derive(Debug)]
+pub struct ZoneMap {
+    zone_bytes: u64,
+    /// Who says where the zones are.
+    source: String,
+    is_emulated: bool,
+    /// Zones that may be open at a time, by what the device says; 0: no limit.
+    device_open_max: u32,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    zones: Vec<Zone>,
+    open: Vec<u32>,
+    /// Bytes written in parts of the file that somebody watches.
+    watched: Vec<Watched>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    zones: Range<u32>,
+    byte_count: u64,
+}
+
+/// Numbers for those who use zones.
+static MEMBERS: AtomicU32 = AtomicU32::new(1);
+
+/// One who uses the zones of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Member(u32);
+
+impl Member {
+    pub(crate) fn new() -> Self {
+        Self(MEMBERS.fetch_add(1, Relaxed))
+    }
+}
+
+/// What a write asks for.
+#[derive(Debug, Clone)]
+pub(crate) struct Wish {
+    pub(crate) zone: u32,
+    pub(crate) length: u32,
+    /// The zones that may be used.
+    pub(crate) region: Range<u32>,
+    /// A full zone is reset; otherwise the answer is [`Place::Full`].
+    pub(crate) resets_full: bool,
+    /// The zone is reset if anything was written to it.
+    pub(crate) resets_now: bool,
+    pub(crate) writes_remainder: bool,
+    /// Zones open at a time, of all and of the one who asks; 0: no limit.
+    pub(crate) open_max: u32,
+    pub(crate) own_open_max: u32,
+    /// Any number: which of the open zones is taken if no other may be opened.
+    pub(crate) pick: u64,
+}
+
+/// Where a write goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Here, so many bytes; the zone is held.
+    At(u64, u32),
+    /// Anywhere in the zone.
+    Anywhere,
+    /// Somebody holds the zone: oneself, or another.
+    Held { by_oneself: bool },
+    /// This zone must be reset first, and is held for it.
+    Reset(u32),
+    /// This zone must be finished first, and is held for it.
+    Finish(u32),
+    /// There is no room in the zone, or it cannot be used.
+    Full,
+    /// No zone may be opened, and none that is open will ever be closed.
+    Stuck,
+}
+
+impl ZoneMap {
+    /// Zones of a file that has none: of `zone_bytes`, `capacity_bytes` of each used, up to `length_bytes`.
+    pub fn emulated(zone_bytes: u64, capacity_bytes: u64, length_bytes: u64) -> Self {
+        let zones = (0..length_bytes.div_ceil(zone_bytes))
+            .map(|number| {
+                let start = number * zone_bytes;
+                let end = (start + zone_bytes).min(length_bytes);
+                // A last zone that the file cuts short is never written.
+                let kind = if end - start < zone_bytes { Kind::Unusable } else { Kind::Sequential };
+                let limit = (start + capacity_bytes).min(end);
+                Zone { start, end, limit, pointer: start, kind, holder: NOBODY, opener: NOBODY, is_open: false }
+            })
+            .collect();
+        let source = "emulated: the file has none".to_owned();
+        Self::new(zone_bytes, source, true, 0, zones)
+    }
+
+    /// The zones that a device reports.
+    ///
+    /// `open_max` and `active_max` are what it says of its limits; 0: none.
+    ///
+    /// # Errors
+    /// If it reports none, or zones of several lengths.
+    pub fn of_device(device: &File, open_max: u32, active_max: u32) -> io::Result<Self> {
+        let zones = report(device, 0, usize::MAX)?;
+        let invalid = |sentence: &str| io::Error::new(io::ErrorKind::InvalidData, sentence.to_owned());
+        let zone_bytes =
+            zones.first().map(|zone| zone.end - zone.start).ok_or_else(|| invalid("it reports no zones"))?;
+        let is_even = zones.iter().zip(0..).all(|(zone, number)| zone.start == number * zone_bytes);
+        if zone_bytes == 0 || !is_even {
+            return Err(invalid("its zones differ in length"));
+        }
+        let device_open_max = [open_max, active_max].into_iter().filter(|max| *max > 0).min().unwrap_or(0);
+        Ok(Self::new(zone_bytes, "BLKREPORTZONE".to_owned(), false, device_open_max, zones))
+    }
+
+    fn new(zone_bytes: u64, source: String, is_emulated: bool, device_open_max: u32, zones: Vec<Zone>) -> Self {
+        let open = zones.iter().zip(0..).filter(|(zone, _)| zone.is_open).map(|(_, number)| number).collect();
+        let state = Mutex::new(State { zones, open, watched: Vec::new() });
+        Self { zone_bytes, source, is_emulated, device_open_max, state }
+    }
+
+    /// Length of a zone, in bytes.
+    pub fn zone_bytes(&self) -> u64 {
+        self.zone_bytes
+    }
+
+    /// Who says where the zones are.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Zones that may be open at a time, as the device says; 0: no limit.
+    pub fn device_open_max(&self) -> u32 {
+        self.device_open_max
+    }
+
+    pub(crate) fn is_emulated(&self) -> bool {
+        self.is_emulated
+    }
+
+    /// Zones, and those of them that are written at their pointers.
+    pub fn counts(&self) -> (u64, u64) {
+        let state = self.lock();
+        let sequential = state.zones.iter().filter(|zone| zone.kind == Kind::Sequential).count();
+        (state.zones.len() as u64, sequential as u64)
+    }
+
+    /// The write pointer of the zone at `offset`; `None` if it has none.
+    pub fn pointer_at(&self, offset: u64) -> Option<u64> {
+        let zone = &self.lock().zones[self.number_at(offset) as usize];
+        (zone.kind == Kind::Sequential).then_some(zone.pointer)
+    }
+
+    pub(crate) fn number_at(&self, offset: u64) -> u32 {
+        (offset / self.zone_bytes) as u32
+    }
+
+    /// From the zone's first byte to the first behind it.
+    pub(crate) fn bounds(&self, zone: u32) -> Range<u64> {
+        let zone = &self.lock().zones[zone as usize];
+        zone.start..zone.end
+    }
+
+    /// True if the zone is written at its pointer.
+    pub(crate) fn is_sequential(&self, zone: u32) -> bool {
+        self.lock().zones[zone as usize].kind == Kind::Sequential
+    }
+
+    /// What can be read of a zone: from its start to the pointer, or to its end.
+    pub(crate) fn readable(&self, zone: u32, reads_beyond: bool) -> Range<u64> {
+        readable(&self.lock().zones[zone as usize], reads_beyond)
+    }
+
+    /// The next zone from `zone` on, within `region` and around it, in which `length` bytes can be read.
+    pub(crate) fn next_readable(
+        &self,
+        zone: u32,
+        region: &Range<u32>,
+        length: u64,
+        reads_beyond: bool,
+    ) -> Option<(u32, Range<u64>)> {
+        let state = self.lock();
+        around(zone, region).find_map(|number| {
+            let range = readable(&state.zones[number as usize], reads_beyond);
+            (range.end - range.start >= length).then_some((number, range))
+        })
+    }
+
+    /// Bytes written in a part of the file, from now on kept up to date.
+    pub(crate) fn watch(&self, zones: &Range<u32>) {
+        let mut state = self.lock();
+        if !state.watched.iter().any(|watched| watched.zones == *zones) {
+            let written = |zone: &Zone| zone.pointer - zone.start;
+            let byte_count = state.zones[zones.start as usize..zones.end as usize].iter().map(written).sum();
+            state.watched.push(Watched { zones: zones.clone(), byte_count });
+        }
+    }
+
+    /// The part of a watched part's capacity that is written.
+    pub(crate) fn written_part(&self, zones: &Range<u32>) -> f64 {
+        let state = self.lock();
+        let capacity: u64 = match &state.zones[zones.start as usize..zones.end as usize] {
+            [first, ..] => (first.limit - first.start).saturating_mul(u64::from(zones.end - zones.start)),
+            [] => 0,
+        };
+        let written = state.watched.iter().find(|watched| watched.zones == *zones).map_or(0, |it| it.byte_count);
+        written as f64 / capacity.max(1) as f64
+    }
+
+    /// Where `who`'s write goes. The zone of a place, a reset or a finish is held until it is given back.
+    pub(crate) fn place(&self, who: Member, wish: &Wish) -> Place {
+        let mut state = self.lock();
+        let zone = &state.zones[wish.zone as usize];
+        match zone.kind {
+            Kind::Conventional => return Place::Anywhere,
+            Kind::Unusable => return Place::Full,
+            Kind::Sequential => {}
+        }
+        let mut number = wish.zone;
+        if !zone.is_open && zone.holder == NOBODY && (!zone.is_full(wish) || wish.resets_full) {
+            // It would have to be opened.
+            let own = || state.open.iter().filter(|open| state.zones[**open as usize].opener == who.0).count();
+            let is_own_limit = wish.own_open_max > 0 && own() >= wish.own_open_max as usize;
+            if is_own_limit || (wish.open_max > 0 && state.open.len() >= wish.open_max as usize) {
+                let opener = is_own_limit.then_some(who.0);
+                match state.instead(who, wish, opener) {
+                    Ok(open) => number = open,
+                    Err(place) => {
+                        if let Place::Finish(number) = place {
+                            state.zones[number as usize].holder = who.0;
+                        }
+                        return place;
+                    }
+                }
+            }
+        }
+        let zone = &mut state.zones[number as usize];
+        if zone.holder != NOBODY {
+            return Place::Held { by_oneself: zone.holder == who.0 };
+        }
+        if zone.is_full(wish) {
+            let has_room = zone.pointer < zone.limit;
+            if zone.is_open && has_room && !self.is_emulated {
+                zone.holder = who.0;
+                return Place::Finish(number);
+            }
+            if zone.is_open {
+                state.close(number);
+            }
+            if !wish.resets_full {
+                return Place::Full;
+            }
+            state.zones[number as usize].holder = who.0;
+            return Place::Reset(number);
+        }
+        if wish.resets_now && zone.pointer > zone.start {
+            zone.holder = who.0;
+            return Place::Reset(number);
+        }
+        zone.holder = who.0;
+        if matches!(zone.opener, NOBODY | OTHERS) {
+            zone.opener = who.0;
+        }
+        let place = Place::At(zone.pointer, zone.room(wish));
+        if !std::mem::replace(&mut zone.is_open, true) {
+            state.open.push(number);
+        }
+        place
+    }
+
+    /// Holds the next zone from `zone` on that nobody uses, and that holds data if it must, to be trimmed as a whole.
+    /// `Ok(None)`: there is none. `Err`: those that there are are in use; whether all of them by oneself.
+    pub(crate) fn take(
+        &self,
+        who: Member,
+        zone: u32,
+        region: &Range<u32>,
+        even_empty: bool,
+    ) -> Result<Option<u32>, bool> {
+        let mut state = self.lock();
+        let mut in_use = None;
+        for number in around(zone, region) {
+            let zone = &mut state.zones[number as usize];
+            let has_data = match zone.kind {
+                Kind::Sequential => even_empty || zone.pointer > zone.start || zone.holder != NOBODY,
+                _ => false,
+            };
+            if !has_data {
+                continue;
+            }
+            if zone.holder == NOBODY {
+                zone.holder = who.0;
+                return Ok(Some(number));
+            }
+            in_use = Some(in_use.unwrap_or(true) && zone.holder == who.0);
+        }
+        in_use.map_or(Ok(None), Err)
+    }
+
+    /// A write of `byte_count` bytes has completed.
+    pub(crate) fn wrote(&self, zone: u32, byte_count: u64) {
+        let mut state = self.lock();
+        let it = &mut state.zones[zone as usize];
+        it.holder = NOBODY;
+        it.pointer = (it.pointer + byte_count).min(it.limit);
+        let is_over = it.pointer >= it.limit || it.pointer == it.start;
+        state.count(zone, byte_count as i64);
+        if is_over {
+            state.close(zone);
+        }
+    }
+
+    /// The zone is empty now.
+    pub(crate) fn was_reset(&self, zone: u32) {
+        let mut state = self.lock();
+        let it = &mut state.zones[zone as usize];
+        it.holder = NOBODY;
+        let written = it.pointer - it.start;
+        it.pointer = it.start;
+        state.count(zone, -(written as i64));
+        state.close(zone);
+    }
+
+    /// The zone takes no more. (One that is emulated is only not open any more: behind its pointer nothing was written.)
+    pub(crate) fn was_finished(&self, zone: u32) {
+        let mut state = self.lock();
+        let it = &mut state.zones[zone as usize];
+        it.holder = NOBODY;
+        if !self.is_emulated {
+            let rest = it.limit - it.pointer;
+            it.pointer = it.limit;
+            state.count(zone, rest as i64);
+        }
+        state.close(zone);
+    }
+
+    /// What was tried with the zone failed; a device is asked where the pointer is now.
+    pub(crate) fn failed(&self, zone: u32, target: Option<&TargetFile>) {
+        let start = self.bounds(zone).start;
+        let asked = match target.filter(|_| !self.is_emulated) {
+            Some(target) => report(&target.file, start, 1).ok().and_then(|zones| zones.into_iter().next()),
+            None => None,
+        };
+        let mut state = self.lock();
+        let it = &mut state.zones[zone as usize];
+        it.holder = NOBODY;
+        let before = it.pointer;
+        if let Some(asked) = asked {
+            (it.pointer, it.kind) = (asked.pointer, asked.kind);
+        }
+        let moved = it.pointer as i64 - before as i64;
+        let is_over = it.pointer >= it.limit || it.pointer == it.start || it.kind != Kind::Sequential;
+        state.count(zone, moved);
+        if is_over {
+            state.close(zone);
+        }
+    }
+
+    /// `who` uses no zone any more: those it opened are nobody's, and may be finished for others.
+    pub(crate) fn leave(&self, who: Member) {
+        let mut state = self.lock();
+        for zone in &mut state.zones {
+            if zone.holder == who.0 {
+                zone.holder = NOBODY;
+            }
+            if zone.opener == who.0 {
+                zone.opener = NOBODY;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics while holding the zones")
+    }
+}
+
+impl Zone {
+    fn is_full(&self, wish: &Wish) -> bool {
+        self.room(wish) == 0
+    }
+
+    /// Bytes that the wish may write at the pointer; 0: none.
+    fn room(&self, wish: &Wish) -> u32 {
+        let left = self.limit - self.pointer;
+        match left >= u64::from(wish.length) {
+            true => wish.length,
+            false if wish.writes_remainder => left as u32,
+            false => 0,
+        }
+    }
+}
+
+impl State {
+    /// No further zone may be opened: one that is open and has room, in the region; of `opener`, if its own limit
+    /// is reached.
+    fn instead(&self, who: Member, wish: &Wish, opener: Option<u32>) -> Result<u32, Place> {
+        let zone = |number: &u32| &self.zones[*number as usize];
+        let suits = |number: &&u32| {
+            let zone = zone(number);
+            wish.region.contains(*number)
+                && opener.is_none_or(|opener| zone.opener == opener)
+                && (!zone.is_full(wish) || zone.holder != NOBODY)
+        };
+        let is_idle = |number: &&u32| zone(number).holder == NOBODY && suits(number);
+        for among in [&is_idle as &dyn Fn(&&u32) -> bool, &suits] {
+            let count = self.open.iter().filter(among).count();
+            if count > 0 {
+                let at = (wish.pick % count as u64) as usize;
+                return self.open.iter().filter(among).nth(at).copied().ok_or(Place::Stuck);
+            }
+        }
+        // Left by whoever opened it, or with too little room for this write.
+        let is_left = |number: &&u32| {
+            let zone = zone(number);
+            zone.holder == NOBODY && (zone.opener == NOBODY || zone.opener == who.0 && zone.is_full(wish))
+        };
+        if let Some(number) = self.open.iter().find(is_left) {
+            return Err(Place::Finish(*number));
+        }
+        match self.open.iter().all(|number| zone(number).opener == OTHERS) {
+            true => Err(Place::Stuck),
+            false => Err(Place::Held { by_oneself: false }),
+        }
+    }
+
+    fn close(&mut self, zone: u32) {
+        let it = &mut self.zones[zone as usize];
+        it.opener = NOBODY;
+        if std::mem::take(&mut it.is_open)
+            && let Some(at) = self.open.iter().position(|open| *open == zone)
+        {
+            self.open.swap_remove(at);
+        }
+    }
+
+    fn count(&mut self, zone: u32, bytes: i64) {
+        for watched in self.watched.iter_mut().filter(|watched| watched.zones.contains(&zone)) {
+            watched.byte_count = watched.byte_count.saturating_add_signed(bytes);
+        }
+    }
+}
+
+fn readable(zone: &Zone, reads_beyond: bool) -> Range<u64> {
+    match zone.kind {
+        Kind::Unusable => zone.start..zone.start,
+        Kind::Conventional => zone.start..zone.end,
+        Kind::Sequential if reads_beyond => zone.start..zone.limit,
+        Kind::Sequential => zone.start..zone.pointer,
+    }
+}
+
+/// The zones of a region from `zone` on, and then from its begin.
+fn around(zone: u32, region: &Range<u32>) -> impl Iterator<Item = u32> + use<> {
+    (zone..region.end).chain(region.start..zone)
+}
+
+/// Empties a zone.
+pub(crate) fn reset_zone(file: &File, zone: &Range<u64>) -> io::Result<()> {
+    on_range(file, BLKRESETZONE, zone)
+}
+
+/// Makes a zone full, wherever its pointer is.
+pub(crate) fn finish_zone(file: &File, zone: &Range<u64>) -> io::Result<()> {
+    on_range(file, BLKFINISHZONE, zone)
+}
+
+fn on_range(file: &File, call: u64, zone: &Range<u64>) -> io::Result<()> {
+    let range = [zone.start / SECTOR_BYTES, (zone.end - zone.start) / SECTOR_BYTES];
+    // SAFETY: both calls read two 64-bit words (`struct blk_zone_range`), which live until the call returns.
+    match unsafe { libc::ioctl(file.as_raw_fd(), call as _, range.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// `struct blk_zone`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct KernelZone {
+    start: u64,
+    length: u64,
+    pointer: u64,
+    kind: u8,
+    condition: u8,
+    non_sequential: u8,
+    reset: u8,
+    reserved: [u8; 4],
+    capacity: u64,
+    reserved_end: [u8; 24],
+}
+
+/// `struct blk_zone_report` with room for some zones.
+#[repr(C)]
+struct Report {
+    sector: u64,
+    count: u32,
+    flags: u32,
+    zones: [KernelZone; REPORT_COUNT],
+}
+
+/// Asks a device for its zones, from the one at byte `from` on, `most` of them.
+fn report(device: &File, from: u64, most: usize) -> io::Result<Vec<Zone>> {
+    const NONE: KernelZone = KernelZone {
+        start: 0,
+        length: 0,
+        pointer: 0,
+        kind: 0,
+        condition: 0,
+        non_sequential: 0,
+        reset: 0,
+        reserved: [0; 4],
+        capacity: 0,
+        reserved_end: [0; 24],
+    };
+    let mut report = Box::new(Report { sector: 0, count: 0, flags: 0, zones: [NONE; REPORT_COUNT] });
+    let mut zones = Vec::new();
+    let mut sector = from / SECTOR_BYTES;
+    while zones.len() < most {
+        report.sector = sector;
+        report.count = REPORT_COUNT.min(most - zones.len()) as u32;
+        report.flags = 0;
+        // SAFETY: the call writes at most `count` zones behind the header, and there is room for REPORT_COUNT.
+        if unsafe { libc::ioctl(device.as_raw_fd(), BLKREPORTZONE as _, std::ptr::from_mut(&mut *report)) } != 0 {
+            let error = io::Error::last_os_error();
+            // Behind the last zone there is none.
+            return if zones.is_empty() || error.raw_os_error() != Some(libc::EINVAL) { Err(error) } else { Ok(zones) };
+        }
+        let found = &report.zones[..(report.count as usize).min(REPORT_COUNT)];
+        let Some(last) = found.last() else { return Ok(zones) };
+        sector = last.start + last.length;
+        // Since Linux 5.9 the kernel says that it knows capacities.
+        let knows_capacity = report.flags & 1 != 0;
+        zones.extend(found.iter().map(|zone| zone_of(zone, knows_capacity)));
+    }
+    Ok(zones)
+}
+
+fn zone_of(zone: &KernelZone, knows_capacity: bool) -> Zone {
+    // blkzoned.h: BLK_ZONE_TYPE_* and BLK_ZONE_COND_*.
+    const CONVENTIONAL: u8 = 1;
+    const EMPTY: u8 = 1;
+    const FULL: u8 = 14;
+    const READ_ONLY: u8 = 13;
+    const OFFLINE: u8 = 15;
+    const OPEN: std::ops::RangeInclusive<u8> = 2..=4;
+    let start = zone.start * SECTOR_BYTES;
+    let end = start + zone.length * SECTOR_BYTES;
+    let capacity = if knows_capacity && zone.capacity > 0 { zone.capacity } else { zone.length };
+    let limit = start + capacity * SECTOR_BYTES;
+    let is_open = zone.kind != CONVENTIONAL && OPEN.contains(&zone.condition);
+    let (kind, pointer) = match (zone.kind, zone.condition) {
+        (_, READ_ONLY | OFFLINE) => (Kind::Unusable, start),
+        (CONVENTIONAL, _) => (Kind::Conventional, end),
+        (_, EMPTY) => (Kind::Sequential, start),
+        (_, FULL) => (Kind::Sequential, limit),
+        _ => (Kind::Sequential, (zone.pointer * SECTOR_BYTES).clamp(start, limit)),
+    };
+    let opener = if is_open { OTHERS } else { NOBODY };
+    Zone { start, end, limit, pointer, kind, holder: NOBODY, opener, is_open }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIB: u64 = 1 << 10;
+
+    fn wish(zone: u32) -> Wish {
+        Wish {
+            zone,
+            length: 4096,
+            region: 0..4,
+            resets_full: true,
+            resets_now: false,
+            writes_remainder: false,
+            open_max: 0,
+            own_open_max: 0,
+            pick: 0,
+        }
+    }
+
+    fn write(map: &ZoneMap, who: Member, wish: &Wish) -> u64 {
+        match map.place(who, wish) {
+            Place::At(offset, length) => {
+                map.wrote(map.number_at(offset), u64::from(length));
+                offset
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_zone_is_written_in_order_by_one_at_a_time_and_reset_when_it_is_full() {
+        let map = ZoneMap::emulated(16 * KIB, 8 * KIB, 64 * KIB);
+        let (one, other) = (Member::new(), Member::new());
+        assert_eq!(map.place(one, &wish(1)), Place::At(16 * KIB, 4096));
+        assert_eq!(map.place(one, &wish(1)), Place::Held { by_oneself: true });
+        assert_eq!(map.place(other, &wish(1)), Place::Held { by_oneself: false });
+        // What is not complete cannot be read.
+        assert_eq!(map.readable(1, false), 16 * KIB..16 * KIB);
+        map.wrote(1, 4096);
+        assert_eq!(map.readable(1, false), 16 * KIB..20 * KIB);
+        assert_eq!(map.readable(1, true), 16 * KIB..24 * KIB);
+        assert_eq!(write(&map, other, &wish(1)), 20 * KIB);
+        // The capacity ends before the zone does.
+        assert_eq!(map.place(one, &Wish { resets_full: false, ..wish(1) }), Place::Full);
+        assert_eq!(map.place(one, &wish(1)), Place::Reset(1));
+        assert_eq!(map.place(other, &wish(1)), Place::Held { by_oneself: false });
+        map.was_reset(1);
+        assert_eq!(write(&map, other, &wish(1)), 16 * KIB);
+    }
+
+    #[test]
+    fn no_more_zones_are_open_than_may_be_and_what_is_left_open_makes_room() {
+        let map = ZoneMap::emulated(16 * KIB, 16 * KIB, 64 * KIB);
+        let (one, other) = (Member::new(), Member::new());
+        let limited = |zone| Wish { open_max: 2, ..wish(zone) };
+        assert_eq!(write(&map, one, &limited(0)), 0);
+        assert_eq!(write(&map, one, &limited(1)), 16 * KIB);
+        // The third goes to one that is open.
+        assert_eq!(write(&map, one, &Wish { pick: 1, ..limited(2) }), 20 * KIB);
+        // In a region without an open zone it waits, until somebody leaves one.
+        let far = Wish { region: 2..4, ..limited(2) };
+        assert_eq!(map.place(other, &far), Place::Held { by_oneself: false });
+        map.leave(one);
+        let Place::Finish(number) = map.place(other, &far) else { panic!("a zone that was left is finished") };
+        map.was_finished(number);
+        assert_eq!(write(&map, other, &far), 32 * KIB);
+        // Its own limit.
+        let own = |zone| Wish { own_open_max: 1, ..wish(zone) };
+        assert_eq!(write(&map, other, &own(3)), 36 * KIB);
+    }
+
+    #[test]
+    fn a_rest_that_is_less_than_a_block_is_left_or_written() {
+        let map = ZoneMap::emulated(16 * KIB, 6 * KIB, 64 * KIB);
+        let one = Member::new();
+        write(&map, one, &wish(0));
+        assert_eq!(map.place(one, &Wish { resets_full: false, ..wish(0) }), Place::Full);
+        write(&map, one, &wish(1));
+        let rest = Wish { writes_remainder: true, ..wish(1) };
+        assert_eq!(map.place(one, &rest), Place::At(20 * KIB, 2048));
+    }
+
+    #[test]
+    fn trims_take_zones_with_data_and_what_is_written_is_counted() {
+        let map = ZoneMap::emulated(16 * KIB, 16 * KIB, 64 * KIB);
+        let one = Member::new();
+        map.watch(&(0..4));
+        assert_eq!(map.take(one, 0, &(0..4), false), Ok(None));
+        write(&map, one, &wish(2));
+        assert!((map.written_part(&(0..4)) - 1.0 / 16.0).abs() < 1e-9);
+        assert_eq!(map.take(one, 3, &(0..4), false), Ok(Some(2)));
+        assert_eq!(map.take(one, 3, &(0..4), false), Err(true));
+        map.was_reset(2);
+        assert!(map.written_part(&(0..4)) < 1e-9);
+        assert_eq!(map.take(one, 0, &(0..4), false), Ok(None));
+    }
+
+    #[test]
+    fn the_kernels_structures_have_the_kernels_lengths() {
+        assert_eq!((size_of::<KernelZone>(), std::mem::offset_of!(Report, zones)), (64, 16));
+    }
+}

@@ -1,0 +1,299 @@
+//! How zones are written by their rules (`zonemode = zbd`).
+//!
+//! Resetting a zone destroys what it holds. So a job that writes or trims has whole zones only, rounded to the inside
+//! of what was named, and needs the permissions that overwriting needs.
+//!
+//! Source: fio(1), `zonemode=zbd` and what stands with it.
+
+use super::direct::alignment_of;
+use super::files::JobFile;
+use super::job::{Ops, note_unused};
+use super::values::Values;
+use super::{Planner, Target};
+use crate::refusal::{Refusal, Rule};
+use crate::value::{Extent, Value, write_bytes};
+use trueio_model::{
+    BlockSizes, DirectPolicy, DiskFacts, EarlyResets, EngineKind, OpKind, Steps, TargetFacts, TargetKind, ZonePlan,
+};
+
+/// The least zone.
+const ZONE_BYTES_MIN: u64 = 512;
+
+/// Options that mean something in zones only.
+const BESIDE: [&str; 8] = [
+    "zonecapacity",
+    "read_beyond_wp",
+    "max_open_zones",
+    "job_max_open_zones",
+    "ignore_zone_limits",
+    "zone_reset_threshold",
+    "zone_reset_frequency",
+    "write_zone_remainder",
+];
+
+/// True if the job writes zones by their rules.
+pub(super) fn is_zoned(values: &Values) -> bool {
+    values.choice("zonemode") == Some("zbd")
+}
+
+/// The disk of a target that has zones.
+fn zoned_disk(facts: &TargetFacts) -> Option<&DiskFacts> {
+    let has_zones = |disk: &&DiskFacts| disk.limits.zoned.value.as_deref().is_some_and(|word| word != "none");
+    facts.disks.iter().find(has_zones).filter(|_| facts.kind == TargetKind::BlockDevice)
+}
+
+/// Sizes that count zones become bytes.
+pub(super) fn settle_sizes(planner: &mut Planner, values: &mut Values) -> Result<(), Refusal> {
+    for option in ["size", "offset", "io_size"] {
+        let Some(count) = values.zones(option) else { continue };
+        if !is_zoned(values) {
+            let reason = format!("`{count}z` counts zones, and there are none: `zonemode = \"zbd\"` is not asked for");
+            return Err(values.refuse(option, Rule::BadValue { option, reason }));
+        }
+        let said = values.number("zonesize").filter(|bytes| *bytes > 0);
+        let Some(zone_bytes) = said.or_else(|| device_zone_bytes(planner, values)) else {
+            let needs = "`zonesize`: how long a zone is";
+            let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "say it too" };
+            return Err(values.refuse(option, rule));
+        };
+        let Some(bytes) = count.checked_mul(zone_bytes).filter(|bytes| *bytes <= i64::MAX as u64) else {
+            let reason = format!("{count} zones of {} are more than a file can hold", write_bytes(zone_bytes));
+            return Err(values.refuse(option, Rule::BadValue { option, reason }));
+        };
+        values.replace(option, Value::Extent(Extent::Bytes(bytes)));
+    }
+    Ok(())
+}
+
+/// What the first target that is named says of its zones.
+fn device_zone_bytes(planner: &mut Planner, values: &Values) -> Option<u64> {
+    let name = values.paths("filename")?.first()?.clone();
+    let directory = values.paths("directory").map(|paths| paths[0].as_str());
+    let Target::Present(facts) = planner.look(&super::join_path(directory, &name)) else { return None };
+    zoned_disk(&facts)?.limits.chunk_bytes.value.filter(|bytes| *bytes > 0)
+}
+
+/// What is known of the job.
+pub(super) struct InZones<'a> {
+    pub(super) engine: EngineKind,
+    pub(super) ops: Ops,
+    /// Sizes of reads, writes and trims.
+    pub(super) sizes: &'a [BlockSizes; 3],
+    pub(super) steps: &'a Steps,
+}
+
+/// How zones are used; the files' regions become whole zones. `None`: they are not.
+pub(super) fn plan_zones(
+    planner: &mut Planner,
+    values: &mut Values,
+    job: &InZones<'_>,
+    files: &mut [JobFile],
+    direct: &mut DirectPolicy,
+) -> Result<Option<ZonePlan>, Refusal> {
+    if !is_zoned(values) {
+        note_unused(planner, values, &BESIDE, "`zonemode = zbd` is not asked for");
+        return Ok(None);
+    }
+    check_job(values, job)?;
+    let writes = job.ops.has(OpKind::Write) || job.ops.has(OpKind::Trim);
+    let is_emulated = files.iter().all(|file| file.facts.as_ref().is_none_or(|facts| zoned_disk(facts).is_none()));
+    let (zone_bytes, capacity_bytes) = match is_emulated {
+        true => emulated_zones(values, files, *direct)?,
+        false => (device_zones(planner, values, files)?, 0),
+    };
+    if !is_emulated && job.ops.has(OpKind::Write) {
+        match *direct {
+            DirectPolicy::Require => {}
+            DirectPolicy::Prefer => {
+                values.derive("direct", "require", "zones of a device are written past the page cache only");
+                *direct = DirectPolicy::Require;
+            }
+            DirectPolicy::Off => {
+                let reason = "the page cache writes in an order of its own, which a zoned device refuses".to_owned();
+                return Err(refuse(values, "direct", reason, "say `direct = \"require\"` (fio: `direct=1`)"));
+            }
+        }
+    }
+    let sizes = [OpKind::Read, OpKind::Write, OpKind::Trim].into_iter().zip(job.sizes);
+    for (op, sizes) in sizes.filter(|(op, _)| job.ops.has(*op)) {
+        if op == OpKind::Trim {
+            if *sizes != BlockSizes::Fixed(zone_bytes) {
+                let reason = format!("a trim resets a zone, and a zone has {}", write_bytes(zone_bytes));
+                return Err(refuse(values, "bs", reason, "make `bs` (its third part) as large as a zone"));
+            }
+            continue;
+        }
+        let room = if is_emulated { capacity_bytes } else { zone_bytes };
+        if sizes.max_bytes() > room {
+            let (block, room) = (write_bytes(sizes.max_bytes()), write_bytes(room));
+            let reason = format!("a block of {block} does not fit into a zone of {room}");
+            return Err(refuse(values, "zonesize", reason, "use smaller blocks, or larger zones"));
+        }
+    }
+    if writes {
+        round_regions(planner, values, files, zone_bytes)?;
+    }
+    let skip_bytes = values.number("zoneskip").unwrap_or(0);
+    if !skip_bytes.is_multiple_of(zone_bytes) {
+        let reason = format!("{} is not a number of zones of {}", write_bytes(skip_bytes), write_bytes(zone_bytes));
+        return Err(values.refuse("zoneskip", Rule::BadValue { option: "zoneskip", reason }));
+    }
+    if job.ops.is_random {
+        note_unused(planner, values, &["zoneskip"], "the job is random");
+    }
+    Ok(Some(ZonePlan {
+        zone_bytes,
+        capacity_bytes,
+        is_emulated,
+        skip_zones: skip_bytes / zone_bytes,
+        reads_beyond: values.bool("read_beyond_wp"),
+        open_max: values.small("max_open_zones").unwrap_or(0),
+        worker_open_max: values.small("job_max_open_zones").unwrap_or(0),
+        ignores_device_limits: values.bool("ignore_zone_limits"),
+        early_resets: early_resets(planner, values, job.ops)?,
+        writes_remainder: values.bool("write_zone_remainder"),
+    }))
+}
+
+fn refuse(values: &Values, option: &str, reason: String, hint: &'static str) -> Refusal {
+    values.refuse(option, Rule::ZonesImpossible { reason, hint })
+}
+
+/// What cannot be said of zones, whatever the targets are.
+fn check_job(values: &Values, job: &InZones<'_>) -> Result<(), Refusal> {
+    let engine = job.engine;
+    let is_modelled = matches!(engine, EngineKind::Null | EngineKind::Simulated);
+    let moves_data = engine.touches_files() && !engine.moves_no_data() && !engine.works_on_names();
+    if engine == EngineKind::Command || !(moves_data || is_modelled) {
+        let lack = "has no places that could be a zone's".into();
+        return Err(values.refuse("zonemode", Rule::EngineLacks { engine, lack, hint: "leave `zonemode` out" }));
+    }
+    if !job.steps.is_none() {
+        let reason = "a zone is written in order from its write pointer on".to_owned();
+        let hint = "leave out what moves offsets: skips, repeated offsets, `blockalign` and their like, `trimwrite`";
+        return Err(refuse(values, "zonemode", reason, hint));
+    }
+    if values.is_said("source") {
+        let reason = "a body is written from its first byte to its last, wherever write pointers are".to_owned();
+        return Err(refuse(values, "source", reason, "leave one of them out"));
+    }
+    let against = ["verify_only", "verify_state_save", "write_zone_remainder"];
+    let is_verified = values.choice("verify").is_some_and(|word| word != "none");
+    if is_verified && let Some(name) = against.into_iter().find(|name| values.bool(name)) {
+        let reason = match name {
+            "write_zone_remainder" => "it makes blocks of several sizes".to_owned(),
+            _ => "where a block was written depends on the write pointers, which a later run does not know".to_owned(),
+        };
+        return Err(values.refuse(name, Rule::VerifyImpossible { reason, hint: "leave one of them out" }));
+    }
+    if is_verified && values.number("trim_percentage").unwrap_or(0) > 0 {
+        let reason = "a part of a zone cannot be trimmed".to_owned();
+        let hint = "leave `trim_percentage` out";
+        return Err(values.refuse("trim_percentage", Rule::VerifyImpossible { reason, hint }));
+    }
+    Ok(())
+}
+
+/// Length and capacity of zones that the files do not have.
+fn emulated_zones(values: &Values, files: &[JobFile], direct: DirectPolicy) -> Result<(u64, u64), Refusal> {
+    let Some(zone_bytes) = values.number("zonesize").filter(|bytes| *bytes > 0) else {
+        let rule = Rule::Incomplete {
+            option: values.quote("zonemode"),
+            needs: "`zonesize`: the target has no zones of its own",
+            hint: "say how long the zones are that it is to be written by",
+        };
+        return Err(values.refuse("zonemode", rule));
+    };
+    let capacity_bytes = values.number("zonecapacity").filter(|bytes| *bytes > 0).unwrap_or(zone_bytes);
+    if capacity_bytes > zone_bytes {
+        let reason = format!("{} is more than a zone of {}", write_bytes(capacity_bytes), write_bytes(zone_bytes));
+        return Err(values.refuse("zonecapacity", Rule::BadValue { option: "zonecapacity", reason }));
+    }
+    let facts = || files.iter().filter_map(|file| file.facts.as_ref());
+    let unit = match direct {
+        DirectPolicy::Off => ZONE_BYTES_MIN,
+        _ => facts().filter_map(|facts| Some(alignment_of(facts, OpKind::Write)?.0)).fold(ZONE_BYTES_MIN, u64::max),
+    };
+    for (option, bytes) in [("zonesize", zone_bytes), ("zonecapacity", capacity_bytes)] {
+        if !bytes.is_multiple_of(unit) {
+            let reason = format!("{} is not a multiple of {unit} bytes", write_bytes(bytes));
+            return Err(values.refuse(option, Rule::BadValue { option, reason }));
+        }
+    }
+    Ok((zone_bytes, capacity_bytes))
+}
+
+/// Length of the zones that the devices have.
+fn device_zones(planner: &mut Planner, values: &Values, files: &[JobFile]) -> Result<u64, Refusal> {
+    note_unused(planner, values, &["zonecapacity"], "the device says its own");
+    let said = values.number("zonesize").filter(|bytes| *bytes > 0);
+    let mut found = None;
+    for file in files {
+        let path = &file.plan.path;
+        let Some(disk) = file.facts.as_ref().and_then(zoned_disk) else {
+            let reason = format!("`{path}` has no zones, and another of the job's files has");
+            return Err(refuse(values, "filename", reason, "give each kind a job of its own"));
+        };
+        let fact = &disk.limits.chunk_bytes;
+        let Some(bytes) = fact.value.filter(|bytes| *bytes > 0) else {
+            let reason = format!("how long the zones of `{path}` are is not known ({})", fact.source);
+            return Err(refuse(values, "filename", reason, "look at `queue/chunk_sectors` of the device"));
+        };
+        if let Some(other) = said.or(found).filter(|other| *other != bytes) {
+            let (bytes, other) = (write_bytes(bytes), write_bytes(other));
+            let reason = format!("the zones of `{path}` are {bytes} long ({}), not {other}", fact.source);
+            return Err(refuse(values, "zonesize", reason, "leave `zonesize` out: the device says it"));
+        }
+        found = Some(bytes);
+    }
+    Ok(found.unwrap_or(ZONE_BYTES_MIN))
+}
+
+/// Whole zones only: a reset would destroy what stands beside the region.
+fn round_regions(
+    planner: &mut Planner,
+    values: &Values,
+    files: &mut [JobFile],
+    zone_bytes: u64,
+) -> Result<(), Refusal> {
+    for file in files {
+        let plan = &mut file.plan;
+        let (offset, end) = (plan.offset_bytes, plan.offset_bytes + plan.size_bytes);
+        let begin = offset.next_multiple_of(zone_bytes);
+        let whole = (end - end % zone_bytes).saturating_sub(begin);
+        if whole == 0 {
+            let (zone, path) = (write_bytes(zone_bytes), &plan.path);
+            let reason = format!("what is used of `{path}` holds no whole zone of {zone}");
+            return Err(refuse(values, "size", reason, "use more of it, or smaller zones"));
+        }
+        if (begin, whole) != (offset, plan.size_bytes) {
+            let sentence = format!(
+                "`{}` is used in whole zones: from byte {begin} on, {whole} bytes of the {} that were asked for from \
+                 byte {offset} on",
+                plan.path, plan.size_bytes
+            );
+            planner.note(&values.job, &sentence);
+            (plan.offset_bytes, plan.size_bytes) = (begin, whole);
+        }
+    }
+    Ok(())
+}
+
+fn early_resets(planner: &mut Planner, values: &Values, ops: Ops) -> Result<Option<EarlyResets>, Refusal> {
+    let of = |name| values.part(name).filter(|part| *part > 0.0);
+    let incomplete = |option: &'static str, needs| {
+        let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "say both, or leave both out" };
+        Err(values.refuse(option, rule))
+    };
+    let early = match (of("zone_reset_threshold"), of("zone_reset_frequency")) {
+        (None, None) => return Ok(None),
+        (Some(_), None) => return incomplete("zone_reset_threshold", "`zone_reset_frequency`: how often"),
+        (None, Some(_)) => return incomplete("zone_reset_frequency", "`zone_reset_threshold`: from when on"),
+        (Some(threshold), Some(part)) => EarlyResets { threshold, every: (1.0 / part).round().max(1.0) as u64 },
+    };
+    if !ops.has(OpKind::Write) {
+        note_unused(planner, values, &["zone_reset_threshold", "zone_reset_frequency"], "the job does not write");
+        return Ok(None);
+    }
+    Ok(Some(early))
+}
