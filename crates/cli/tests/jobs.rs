@@ -276,7 +276,7 @@ fn a_flag_that_takes_no_such_value_says_so_once() {
             "--size",
             "1q",
             "error: `--size`: `q` is not a unit of size; use k, m, g, t (powers of 1024) or MB, GB (1000)\n\n\
-             hint: it takes a size, such as `10g`, or a percentage, such as `50%`\n"
+             hint: it takes a size, such as `10g`, a percentage, such as `50%`, or zones, such as `4z`\n"
                 .to_owned(),
         ),
     ] {
