@@ -921,6 +921,10 @@ fn a_phase_too_short_to_be_called_steady_is_not_called_so() {
     let mut phase = Phase::honest_reads();
     phase.records[0].series = series((0..15).map(honest_rate));
     phase.judge().assert("steadiness", NotSeen, "1.5 s of rows");
+    // Over within a tick of the clock.
+    phase.records[0].series = series([1]);
+    (phase.records[0].series[0].end_ns, phase.records[0].series[0].span_ns) = (0, 0);
+    phase.judge().assert("steadiness", NotSeen, "0.0 s of rows");
 }
 
 fn rounds_until(is_attained: bool, drift: f64) -> SteadyState {

@@ -142,6 +142,9 @@ impl Rows {
         let end_ns = series.iter().map(|rows| rows.last().map_or(0, |row| row.end_ns)).min().unwrap_or(0);
         let count = end_ns.checked_div(row_ns).unwrap_or(0) as usize;
         let mut rows = vec![(0.0, 0.0); count];
+        if count == 0 {
+            return Self { row_ns, rows };
+        }
         for row in series.into_iter().flatten() {
             let begin_ns = row.end_ns.saturating_sub(row.span_ns);
             let ios = (row.read_count + row.write_count + row.other_count) as f64;
