@@ -73,6 +73,8 @@ fn planned(options: &[(&str, &str)]) -> Result<Plan, Refusal> {
         entropy: 1,
         idle_baseline_ns: 0,
         programs: Vec::new(),
+        beside: trueio_job::Beside::default(),
+        may_be_real_time: Some(true),
     };
     let mut spec = JobSpec::new("a");
     for (name, value) in [("zonemode", "zbd")].iter().chain(options) {

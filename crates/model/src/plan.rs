@@ -3,7 +3,8 @@
 //! planned is refused instead.
 
 use crate::{
-    Control, MemoryPolicy, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan, SourcePlan, SteadyPlan, Verify, ZonePlan,
+    Control, MemoryPolicy, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan, SourcePlan, SteadyPlan, Verify,
+    ZonePlan,
 };
 use serde::{Deserialize, Serialize};
 

@@ -55,6 +55,13 @@ struct ZonedFile {
     cursors: [Cursor; 3],
 }
 
+impl ZonedFile {
+    /// The next of its zones, around its end.
+    fn after(&self, zone: u32) -> u32 {
+        if zone + 1 < self.zones.end { zone + 1 } else { self.zones.start }
+    }
+}
+
 /// Where a sequential job is.
 #[derive(Debug, Clone, Copy)]
 struct Cursor {
@@ -186,15 +193,16 @@ enum Found {
 }
 
 impl<E: Engine, C: Clock> Worker<'_, E, C> {
-    /// Gives a request its place in the zones; `None`: it may be issued.
+    /// Gives a request its place in the zones; `None`: it may be issued. `last` becomes the moment at which it ended, if it
+    /// was done as a plain call.
     #[cold]
-    pub(super) fn settle_in_zone(&mut self, request: &mut Request) -> Option<Wait> {
+    pub(super) fn settle_in_zone(&mut self, request: &mut Request, last: &mut u64) -> Option<Wait> {
         let mut zoned = self.zoned.take()?;
         let was_reading = request.op == OpKind::Read;
         let found = match request.op {
             OpKind::Read => self.place_read(&mut zoned, request),
             OpKind::Write => self.place_write(&mut zoned, request),
-            OpKind::Trim => self.place_trim(&mut zoned, request),
+            OpKind::Trim => self.place_trim(&mut zoned, request, last),
             OpKind::Sync => Found::Placed,
         };
         let wait = match found {
@@ -275,6 +283,12 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                     zoned.since_reset += 1;
                     return Found::Placed;
                 }
+                // A write that its own zone does not take now stays among those that are written in order: otherwise a
+                // deep queue would end in the few zones that take any write at any time.
+                Place::Anywhere if held > 0 => {
+                    held += 1;
+                    random = file.after(random);
+                }
                 Place::Anywhere => {
                     let bounds = file.map.bounds(zone);
                     let last = bounds.end.saturating_sub(u64::from(request.length));
@@ -301,7 +315,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 // A random job need not wait for this one.
                 Place::Held { .. } if zoned.is_random && held < HELD_MAX.min(file.zones.len()) => {
                     held += 1;
-                    random = if random + 1 < file.zones.end { random + 1 } else { file.zones.start };
+                    random = file.after(random);
                 }
                 Place::Held { by_oneself: true } => return Found::Wait(Wait::Everything),
                 Place::Held { by_oneself: false } => return Found::Wait(Wait::Flow),
@@ -320,7 +334,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 Place::Full => {
                     passed_over += 1;
                     if zoned.is_random {
-                        random = if random + 1 < file.zones.end { random + 1 } else { file.zones.start };
+                        random = file.after(random);
                     } else {
                         cursor.advance(&file.zones, zoned.plan.skip_zones);
                     }
@@ -378,7 +392,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         Found::Nothing
     }
 
-    fn place_trim(&mut self, zoned: &mut Zoned, request: &mut Request) -> Found {
+    fn place_trim(&mut self, zoned: &mut Zoned, request: &mut Request, last: &mut u64) -> Found {
         let file = &mut zoned.files[usize::from(request.file)];
         let taken = if zoned.is_random {
             let zone = file.map.number_at(request.offset);
@@ -419,6 +433,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             return Found::Wait(Wait::Everything);
         }
         let now = self.clock.now();
+        *last = now;
         self.pending_due = None;
         self.note_issued(request);
         let ns = self.clock.to_ns(now - before);
