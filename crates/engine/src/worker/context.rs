@@ -144,6 +144,7 @@ mod tests {
                 iolog: None,
                 snapshot: None,
                 judge: None,
+                zones: &[],
                 flow: None,
                 waits_for: &[],
                 ends_with: &[],

@@ -177,6 +177,10 @@ fn check_job(values: &Values, job: &InZones<'_>) -> Result<(), Refusal> {
         let reason = "a body is written from its first byte to its last, wherever write pointers are".to_owned();
         return Err(refuse(values, "source", reason, "leave one of them out"));
     }
+    if let Some(name) = ["unlink_each_loop", "fill_device", "file_append"].into_iter().find(|name| values.bool(name)) {
+        let reason = "zones are laid over files as they are when the run begins, once for all its jobs".to_owned();
+        return Err(refuse(values, name, reason, "leave one of them out"));
+    }
     let against = ["verify_only", "verify_state_save", "write_zone_remainder"];
     let is_verified = values.choice("verify").is_some_and(|word| word != "none");
     if is_verified && let Some(name) = against.into_iter().find(|name| values.bool(name)) {
