@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Ran, Sandbox, tool};
+use common::{Ran, Sandbox, real_fio, tool};
 use serde_json::Value;
 use std::fs;
 use trueio_foreign::parse_fio;
@@ -225,4 +225,49 @@ fn what_says_how_results_are_printed_is_done() {
     let ran = sandbox.run(&["fio", "--name=a", "--ioengine=null", "--size=1m", "--log_issue_time=1"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.err.contains("log_issue_time"), "{}", ran.err);
+}
+
+/// Goal: `--idle-prof` has fio's keys and lines, says of a machine that is busy that it is, and is nowhere unless asked for.
+/// Method: a load on each processor; the installed fio beside it on a short job.
+#[test]
+fn idleness_has_fios_keys_and_falls_with_the_load() {
+    let sandbox = Sandbox::new();
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let load = format!("--name=a --ioengine=null --rw=read --size=1t --numjobs={cpus} --time_based --runtime=1");
+    let ran = fio(&sandbox, &format!("{load} --idle-prof=percpu --output-format=json,normal"));
+    let (document, text) = ran.out.split_at(ran.out.find("\n}\n").expect("a document") + 3);
+    let idleness = &json(document)["cpu_idleness"];
+    let percent = |key: &str| idleness[key].as_f64().unwrap_or_else(|| panic!("{key}: {idleness}"));
+    // Others on this machine only make it busier; where not all its processors may be used, the others may idle.
+    let is_whole = idleness.as_object().unwrap().len() - 3 == cpus;
+    assert!((0.0..if is_whole { 60.0 } else { 100.1 }).contains(&percent("system")), "{idleness}");
+    assert!(percent("unit_mean") > 0.0 && percent("unit_stddev") >= 0.0, "{idleness}");
+    let each: Vec<f64> = (0..cpus).filter_map(|cpu| idleness[format!("cpu-{cpu}")].as_f64()).collect();
+    assert!(each.iter().all(|percent| (0.0..=100.0).contains(percent)), "{idleness}");
+    let begin = text.find("\nCPU idleness:\n  system: ").expect("fio's line");
+    let lines: Vec<&str> = text[begin + 1..].lines().take(4).collect();
+    assert_eq!(lines[1], format!("  system: {:.2}%", percent("system")));
+    assert_eq!(lines[2].matches('%').count(), idleness.as_object().unwrap().len() - 3, "{lines:?}");
+    let unit = format!("  unit work: mean={:.2}us, stddev={:.2}", percent("unit_mean"), percent("unit_stddev"));
+    assert_eq!(lines[3], unit);
+    // As fio lays it out, and only if it is asked for.
+    let short = "--name=a --ioengine=null --size=64k --output-format=json";
+    let keys = |document: &Value| -> Vec<String> {
+        document["cpu_idleness"].as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default()
+    };
+    assert!(keys(&json(&fio(&sandbox, short).out)).is_empty());
+    for what in ["system", "percpu"] {
+        let line = format!("{short} --idle-prof={what}");
+        let ours = keys(&json(&fio(&sandbox, &line).out));
+        let Some(mut theirs) = real_fio(&sandbox, &line) else { continue };
+        let theirs = Ran::of(theirs.output().expect("fio starts"));
+        assert_eq!(ours, keys(&json(&theirs.out[theirs.out.find('{').expect("JSON")..])), "{what}");
+    }
+    let calibrated = fio(&sandbox, "--idle-prof=calibrate").out;
+    assert!(calibrated.starts_with("CPU idleness:\n  unit work: mean="), "{calibrated}");
+    let refused = sandbox.run(&["fio", "--idle-prof=all", "--name=a", "--ioengine=null", "--size=64k"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.err.contains("`all` is not one of system, percpu, calibrate"), "{}", refused.err);
+    let remote = sandbox.run(&["fio", "--client=127.0.0.1", "a.fio", "--idle-prof=system"]);
+    assert!(remote.err.contains("is of the machine where jobs run"), "{}", remote.err);
 }

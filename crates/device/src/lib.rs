@@ -40,7 +40,7 @@ pub use holders::{Holder, HolderKind, Holders, who_holds, who_uses_file};
 pub use mounts::{Mount, mounts};
 pub use openers::{Opener, Openers, who_has_open};
 pub use pressure::{Pressure, pressure};
-pub use process::{CpuTicks, ProcessIo, cpu_ticks, process_io};
+pub use process::{CpuTicks, ProcessIo, ProcessorTicks, cpu_ticks, process_io, processor_ticks};
 pub use signature::{Signature, signatures, signatures_in};
 pub use system::System;
 pub use target::{target_facts, target_facts_unasked};

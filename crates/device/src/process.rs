@@ -67,3 +67,38 @@ pub fn cpu_ticks(system: &System) -> Result<CpuTicks, DeviceError> {
         }),
     }
 }
+
+/// Time of one processor since boot, in ticks of 1/100 s.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessorTicks {
+    /// Its number.
+    pub cpu: u32,
+    /// All of it.
+    pub total: u64,
+    /// What nobody used, whether somebody waited for I/O or not.
+    pub idle: u64,
+}
+
+/// Reads the lines of single processors in `/proc/stat`; processors that are off have none.
+///
+/// # Errors
+/// It could not be read, or has no such line.
+pub fn processor_ticks(system: &System) -> Result<Vec<ProcessorTicks>, DeviceError> {
+    let path = "/proc/stat";
+    let text = system.read(path).map_err(|source| DeviceError::Kernel { path: path.to_owned(), source })?;
+    let of_line = |line: &str| {
+        let (name, rest) = line.strip_prefix("cpu")?.split_once(' ')?;
+        let values: Vec<u64> = rest.split_whitespace().map_while(|n| n.parse().ok()).collect();
+        let cpu = name.parse().ok().filter(|_| values.len() >= 8)?;
+        Some(ProcessorTicks { cpu, total: values[..8].iter().sum(), idle: values[3] + values[4] })
+    };
+    let all: Vec<ProcessorTicks> = text.lines().filter_map(of_line).collect();
+    match all.is_empty() {
+        false => Ok(all),
+        true => Err(DeviceError::Malformed {
+            path: path.to_owned(),
+            text: text.lines().next().unwrap_or_default().to_owned(),
+            reason: "a line `cpu0` and at least 8 numbers were expected".to_owned(),
+        }),
+    }
+}

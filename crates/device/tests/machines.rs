@@ -343,6 +343,9 @@ fn this_machine_answers_for_a_file_a_directory_and_a_missing_path() {
     let before = trueio_device::process_io(&system).expect("/proc/self/io");
     let ticks = trueio_device::cpu_ticks(&system).expect("/proc/stat");
     assert!(ticks.total > ticks.steal);
+    let each = trueio_device::processor_ticks(&system).expect("/proc/stat");
+    assert!(each.iter().all(|of| of.idle <= of.total), "{each:?}");
+    assert!(each.iter().map(|of| of.total).sum::<u64>() >= ticks.total / 2, "{each:?}: {ticks:?}");
     assert!(trueio_device::process_io(&system).expect("/proc/self/io").read_bytes >= before.read_bytes);
     assert!(environment(&system).cpu.usable_count > 0);
 }

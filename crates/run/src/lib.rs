@@ -88,6 +88,10 @@ pub trait Observer {
     fn settled(&mut self, state: &SteadyState) {
         let _ = state;
     }
+    /// The measured part of the phase, or of a round of it, begins now: nothing that takes long.
+    fn measuring(&mut self) {}
+    /// It is over: nothing that takes long, for the workers wait.
+    fn measured(&mut self) {}
     /// The phase goes on, or a round of it.
     fn progress(&mut self, tick: &Tick) {
         let _ = tick;

@@ -430,6 +430,7 @@ impl Setting<'_> {
                 });
                 syscalls.begin(&of_job.collect::<Vec<_>>());
             }
+            observer.measuring();
             let begin_ns = self.began.elapsed().as_nanos() as u64;
             let mark = self.clock.mark();
             let begin = Instant::now();
@@ -441,6 +442,7 @@ impl Setting<'_> {
             self.follow(jobs, &ending, &progress, begin, status.as_ref(), observer);
             let cpu_after = process_cpu();
             let elapsed = begin.elapsed();
+            observer.measured();
             let mut observation = watch.as_mut().map(|watch| watch.after());
             if let Some(observation) = &mut observation {
                 let marks = mark.zip(self.clock.mark());

@@ -190,6 +190,14 @@ impl Observer for Around {
         self.line.settled(state);
     }
 
+    fn measuring(&mut self) {
+        self.results.measuring();
+    }
+
+    fn measured(&mut self) {
+        self.results.measured();
+    }
+
     fn progress(&mut self, tick: &Tick) {
         self.line.progress(tick);
     }

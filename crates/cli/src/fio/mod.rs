@@ -9,6 +9,7 @@
 
 mod around;
 mod exec;
+mod idle;
 mod remote;
 mod status;
 
@@ -68,6 +69,7 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
             Some(text) => Some(text),
             None => return refused(&format!("the engine `{}` is not here", name.as_deref().unwrap_or(""))),
         },
+        Action::CalibrateIdleness => Some(idle::calibrated()),
         Action::ShowCommand => Some(trueio_job::fio::show_command(&request.jobs)),
         Action::ParseOnly => Some(String::new()),
         Action::Serve(serve) => return remote::serve(serve, &request.settings),

@@ -5,6 +5,7 @@
 //! it, one for the rest of each phase, and a line with the result at the end.
 
 use super::format_of;
+use super::idle::Idle;
 use crate::failure::Failure;
 use crate::output;
 use std::fs::File;
@@ -26,6 +27,8 @@ pub(super) struct Results {
     /// What lines have told already.
     told: Told,
     failed: Option<Failure>,
+    /// How idle the processors are, if that is asked for.
+    idle: Option<Idle>,
 }
 
 impl Results {
@@ -48,6 +51,21 @@ impl Results {
             has_banner: false,
             told: Told::default(),
             failed: None,
+            idle: settings.idle_prof.map(Idle::new),
+        }
+    }
+
+    /// The measured time begins, or goes on.
+    pub(super) fn measuring(&mut self) {
+        if let Some(idle) = &mut self.idle {
+            idle.begin();
+        }
+    }
+
+    /// The measured time ends for now.
+    pub(super) fn measured(&mut self) {
+        if let Some(idle) = &mut self.idle {
+            idle.end();
         }
     }
 
@@ -76,6 +94,7 @@ impl Results {
         if let Some(failure) = self.failed.take() {
             return Err(failure);
         }
+        self.options.idleness = self.idle.take().and_then(Idle::result);
         let mut text = self.banner(record);
         if self.every.is_some() && self.options.formats.contains(&Format::JsonLines) {
             text.push_str(&interval_lines(record, &mut self.told, true));

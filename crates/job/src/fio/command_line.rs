@@ -106,7 +106,7 @@ pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
         "with `--server`: clients' jobs may write this file or device, or below this directory",
     ),
     ("remote-config", Takes::Value, "a job file that lies at the server named before"),
-    ("idle-prof", Takes::Value, "accepted (system, percpu); processor time stands in every result"),
+    ("idle-prof", Takes::Value, "report how idle the processors were: system, percpu (each), or only calibrate"),
     ("inflate-log", Takes::Value, "print the lines of a log that was stored compressed (log_store_compressed)"),
     ("crctest", Takes::Optional, "refused: `trueio doctor` measures the tool"),
     ("cpuclock-test", Takes::Nothing, "refused: `trueio doctor` measures the clock"),

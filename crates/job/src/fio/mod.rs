@@ -109,6 +109,8 @@ pub enum Action {
     Help,
     /// Print an option, or all.
     CommandHelp(Option<String>),
+    /// Measures how quick the processors are, and prints it.
+    CalibrateIdleness,
     /// Prints the lines of a compressed log.
     InflateLog(String),
     /// Print the engines, or the options of one.
@@ -173,6 +175,17 @@ pub struct Settings {
     pub sections: Vec<String>,
     /// Whom a server reads this for.
     pub client: Option<String>,
+    /// Whether it is reported how idle the processors were.
+    pub idle_prof: Option<IdleProf>,
+}
+
+/// How idle the processors were, and of which that is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdleProf {
+    /// Of all together.
+    System,
+    /// Of each, too.
+    EachProcessor,
 }
 
 /// The parts of the program that `--debug` names in fio.
@@ -544,10 +557,12 @@ fn program_option(
                 settings.debug.push(part.to_owned());
             }
         }
-        "idle-prof" if matches!(text, "system" | "percpu") => {
-            let remark = "`--idle-prof` has no effect: processor time of the run stands in every result";
-            remarks.push(remark.to_owned());
-        }
+        "idle-prof" => match text {
+            "system" => settings.idle_prof = Some(IdleProf::System),
+            "percpu" => settings.idle_prof = Some(IdleProf::EachProcessor),
+            "calibrate" => *action = Action::CalibrateIdleness,
+            _ => problems.add(place, format!("`{text}` is not one of system, percpu, calibrate"), None),
+        },
         "max-jobs" | "alloc-size" => {
             if let Err(bad) = value::read_number(text, value::KbBase::Binary) {
                 problems.add(place, format!("`--{name}`: {}", bad.message), None);

@@ -88,6 +88,10 @@ pub(super) fn take(items: &mut Vec<Item>, problems: &mut Problems) -> Option<Rem
                     problems.add(place, "`--remote-config` is of the client before it, and there is none", hint);
                 }
             },
+            Item::Program { name: name @ "idle-prof", place, value } if value.as_deref() != Some("calibrate") => {
+                let message = format!("`--{name}` is of the machine where jobs run, and it is not sent there");
+                problems.add(place, message, Some("leave it out".to_owned()));
+            }
             Item::File(path, place) => match remote.clients.last_mut() {
                 Some((client, _)) if was_behind_client => {
                     client.files.push(path);

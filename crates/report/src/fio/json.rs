@@ -95,6 +95,15 @@ fn root(document: &Document<'_>, has_bins: bool) -> Object {
     if !document.disks.is_empty() && document.shows_disks() {
         root.list("disk_util", document.disks.iter().map(disk).collect());
     }
+    if let Some(idleness) = &document.options.idleness {
+        let mut of = Object::new();
+        of.float("system", idleness.percent);
+        for (cpu, percent) in &idleness.of_each {
+            of.float(&format!("cpu-{cpu}"), *percent);
+        }
+        of.float("unit_mean", idleness.unit_us.0).float("unit_stddev", idleness.unit_us.1);
+        root.object("cpu_idleness", of);
+    }
     root.object("trueio", evidence(document));
     root
 }

@@ -66,6 +66,27 @@ pub struct FioOutput {
     pub is_interim: bool,
     /// The process that normal text names, 0 if none: workers are threads of one.
     pub pid: u32,
+    /// How idle the processors were, if that is asked for (`--idle-prof`).
+    pub idleness: Option<Idleness>,
+}
+
+/// How idle the processors were in the measured time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Idleness {
+    /// All of them together, in percent.
+    pub percent: f64,
+    /// Each by its number; empty if only all are asked for.
+    pub of_each: Vec<(u32, f64)>,
+    /// How long a piece of work of always the same size takes on the processors, in microseconds: mean and standard
+    /// deviation.
+    pub unit_us: (f64, f64),
+}
+
+impl Idleness {
+    /// The last line of fio's text.
+    pub fn unit_line(&self) -> String {
+        format!("  unit work: mean={:.2}us, stddev={:.2}\n", self.unit_us.0, self.unit_us.1)
+    }
 }
 
 impl Default for FioOutput {
@@ -77,6 +98,7 @@ impl Default for FioOutput {
             warnings: Vec::new(),
             is_interim: false,
             pid: 0,
+            idleness: None,
         }
     }
 }

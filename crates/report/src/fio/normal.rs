@@ -53,6 +53,14 @@ pub(super) fn normal(document: &Document<'_>) -> String {
             );
         }
     }
+    if let Some(idleness) = &document.options.idleness {
+        let _ = writeln!(text, "\nCPU idleness:\n  system: {:.2}%", idleness.percent);
+        if !idleness.of_each.is_empty() {
+            let each: Vec<String> = idleness.of_each.iter().map(|(_, percent)| format!("{percent:.2}%")).collect();
+            let _ = writeln!(text, "  percpu: {}", each.join(", "));
+        }
+        text.push_str(&idleness.unit_line());
+    }
     if document.record.outcome != Outcome::Complete && !document.is_interim {
         let (how, reason) = outcome(&document.record.outcome);
         let _ = writeln!(text, "\ntrueio: the run was {how}: {}", clean(reason.unwrap_or("")));
