@@ -263,6 +263,35 @@ fn what_is_appended_stands_behind_what_was_there() {
     assert_eq!(fs::read(sandbox.path("data")).unwrap(), before);
 }
 
+/// Goal: jobs that lock the file that they share all come to their end, by bytes or by time, and move what they do in fio.
+/// (That no two are at it at once, `crates/engine/tests/locks.rs` sees.)
+#[test]
+fn jobs_that_lock_the_file_they_share_come_to_their_end() {
+    let sandbox = Sandbox::new();
+    let jobs = "--name=w --rw=write --name=r --rw=randread --name=m --rw=randrw";
+    for locking in ["exclusive", "readwrite"] {
+        for more in ["", "--ioengine=libaio --iodepth=4"] {
+            let line = format!("--filename=shared --bs=16k --size=1m --lockfile={locking} {more} {jobs}");
+            let done = |who: &str, ran: Ran| {
+                first_job(&ran);
+                let document: Value = serde_json::from_str(&ran.out[ran.out.find('{').unwrap()..]).unwrap();
+                for job in document["jobs"].as_array().unwrap() {
+                    let bytes = |op: &str| job[op]["io_bytes"].as_u64().unwrap();
+                    assert_eq!(bytes("read") + bytes("write"), 1 << 20, "{who} {line}");
+                }
+            };
+            done("ours", ours(&sandbox, &format!("{line} --output-format=json")));
+            if let Some(mut theirs) = real_fio(&sandbox, &format!("{line} --output-format=json")) {
+                done("fio", Ran::of(theirs.output().expect("fio starts")));
+            }
+        }
+        let timed = format!(
+            "--filename=shared --bs=16k --size=1m --lockfile={locking} --time_based --runtime=1 {jobs} --output-format=json"
+        );
+        first_job(&ours(&sandbox, &timed));
+    }
+}
+
 /// Goal: a further pass begins with a new, empty file, as in fio, on every engine, and without ours the file stays.
 /// Method: the job ends in the middle of its second pass, so a file that was made again is half as long.
 #[test]

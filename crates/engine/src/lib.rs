@@ -4,7 +4,7 @@
 //! compiler sees one straight loop: take a request that the [`Generator`] prepared sixty-four at a
 //! time, hand it to the engine, read the clock, count the latency. Nothing in that loop allocates,
 //! locks, formats, or calls the kernel except for the I/O itself (and to wait, where a rate or a
-//! pause asks for it).
+//! pause asks for it; `lockfile` asks for locks).
 //!
 //! The crate knows nothing of phases, evidence or reports: it is handed open files and a job's
 //! plan, and returns a [`WorkerReport`].
@@ -17,6 +17,7 @@ mod command;
 mod content;
 mod engines;
 mod exec;
+mod file_lock;
 mod log;
 mod output_file;
 mod pace;
@@ -42,6 +43,7 @@ pub use engines::{
     NamesEngine, NullEngine, PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, Sync, TargetFile, Vsync,
     advise, availability,
 };
+pub use file_lock::FileLock;
 pub use log::{IssuedIo, LogChunk, LogDoor, LoggedIo, log_channel};
 pub use output_file::{create_output, open_output};
 pub use pattern::Generator;

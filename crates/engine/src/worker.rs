@@ -28,6 +28,7 @@ use crate::request::{REQUEST_BLOCK, Request};
 use crate::sample::Samples;
 use crate::source::HttpSource;
 use launch::chain;
+use locking::Locks;
 use search::Search;
 use spans::Spans;
 use std::io;
@@ -35,7 +36,9 @@ use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::Ordering::Relaxed;
 use supply::{SOURCE_WAIT_BUSY, SOURCE_WAIT_IDLE, Supply};
-use trueio_model::{EngineKind, IoFailure, JobPlan, OpKind, QueueCounts, RangeSync, ThreadUsage, VerifyFailure};
+use trueio_model::{
+    EngineKind, IoFailure, JobPlan, Locking, OpKind, QueueCounts, RangeSync, ThreadUsage, VerifyFailure,
+};
 use verifying::Verifier;
 use zoned::Zoned;
 
@@ -47,6 +50,7 @@ mod finish;
 mod flow;
 mod guard;
 mod launch;
+mod locking;
 mod logging;
 mod operations;
 mod remaking;
@@ -137,6 +141,8 @@ pub struct Worker<'a, E, C> {
     search: Option<Box<Search>>,
     /// Spans that somebody judges, if the job ends when it is steady.
     spans: Option<Box<Spans<'a>>>,
+    /// The locks of its files, if it takes them.
+    locks: Option<Box<Locks>>,
     /// Its part in a flow, while it is in it.
     share: Option<flow::Share<'a>>,
     /// Free slots that are not used: the queue is to be less deep than it could be, or runs low before it is refilled.
@@ -254,6 +260,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             watched: guard::Watched::default(),
             search,
             spans,
+            locks: Locks::new(plan.handling.locking, context.files),
             share: None,
             reserve: 0,
             issued_before: 0,
@@ -376,6 +383,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let is_timed = self.calendar.is_some()
             || self.context.plan.think.is_some()
             || self.share.is_some()
+            || self.locks.is_some()
             || is_replayed
             || self.iolog.is_some();
         let has_place = self.supply.is_some() || self.zoned.is_some();
@@ -477,6 +485,10 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                             wait = Wait::Until(due);
                             break;
                         }
+                        if let Some(for_what) = self.lock_file(&request, queued) {
+                            wait = for_what;
+                            break;
+                        }
                     }
                     if has_place && let Some(for_what) = self.settle_place(&mut request, queued, last) {
                         wait = for_what;
@@ -539,6 +551,11 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                         self.wait_for_source(SOURCE_WAIT_BUSY);
                         // A wait, if of no length: only within a call does io_uring bring completions to its ring.
                         (1, Some(1))
+                    }
+                    // It has waited already.
+                    Wait::Lock => {
+                        self.wait_idle(0);
+                        continue;
                     }
                     Wait::Flow if in_flight == 0 => {
                         std::thread::yield_now();
@@ -677,6 +694,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     #[cold]
     fn after_one(&mut self, index: u32, now: u64) {
         let slot = self.slots[index as usize];
+        self.unlock_file(&slot.request);
         if self.samples.is_open() {
             self.samples.offer(&slot.request, slot.issued, now, &self.clock);
         }
@@ -840,6 +858,7 @@ fn has_work_per_io(plan: &JobPlan) -> bool {
         || plan.control.latency_target.is_some()
         || plan.queue.low > 0
         || !plan.priorities.is_empty()
+        || plan.handling.locking != Locking::None
 }
 
 /// One hand-over whose I/Os are not counted as submitted yet.
@@ -872,6 +891,8 @@ enum Wait {
     Source,
     /// Others of the flow are behind.
     Flow,
+    /// Others hold the file's lock; nothing is in flight.
+    Lock,
     /// Nothing more is issued until all is reaped.
     Everything,
     /// The next request is not due before this tick.

@@ -128,6 +128,7 @@ fn a_drained_io_waits_for_those_before_it() {
             path: "pipe".to_owned(),
             is_block_device: false,
             end_bytes: 0,
+            lock: None,
         };
         let pool = BufferPool::new(2, 4096, 4096).unwrap();
         let setup = EngineSetup {

@@ -348,6 +348,12 @@ const FILE_SERVICE: &[Choice] = &[
     choice("random", &[], "a file drawn at random"),
 ];
 
+const LOCKING: &[Choice] = &[
+    choice("none", &[], "nobody waits for anybody"),
+    choice("exclusive", &[], "one worker at a time does I/O on a file"),
+    choice("readwrite", &[], "several may read at a time; who writes or trims is alone"),
+];
+
 const FALLOCATE: &[Choice] = &[
     choice("native", &["posix", "1", "true"], "space is allocated before the job, nothing is written to it"),
     choice("truncate", &[], "the file has its length before the job and is a hole: no space is allocated"),
@@ -905,6 +911,18 @@ pub const TABLE: &[OptionRow] = &[
         default: DefaultValue::Text("true"),
         summary: "Files that the run created are removed at its end, however it ends",
         detail: "fio keeps them. A file that existed before is never removed.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
+        name: "lockfile",
+        kind: ValueKind::Choice(LOCKING),
+        unit: "word",
+        default: DefaultValue::Text("none"),
+        summary: "Workers and jobs that run at the same time and share a file wait for each other's I/O on it",
+        detail: "A file is locked from just before an I/O is issued until it has completed, among the jobs that say so. \
+                 What a worker keeps in flight is one use of the file; it ends when others wait. Waiting is no part of \
+                 the latency, but for jobs with a rate, whose latency counts from when the I/O was due.",
         section: Section::Target,
         ..BASE
     },

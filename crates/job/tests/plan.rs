@@ -218,6 +218,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("size", &[], "2m"),
         ("filesize", &[], "512k"),
         ("create_only", &[], "true"),
+        ("lockfile", &[], "readwrite"),
         ("unlink_each_loop", &[("rw", "write"), ("loops", "2")], "true"),
         ("nrfiles", &[], "4"),
         ("file_service_type", &[("nrfiles", "2")], "random"),
@@ -1522,6 +1523,18 @@ fn pages_are_dropped_before_further_passes_only_where_there_are_such_and_memory_
     assert!(!with(&[("pre_read", "true")]));
     assert!(!with(&[("ioengine", "null")]));
     assert!(!with(&[("direct", "require")]));
+}
+
+#[test]
+fn files_are_locked_only_where_there_are_files_to_lock() {
+    let of = |more: &[(&'static str, &'static str)]| {
+        plan_one(&[&[("size", "1m"), ("rw", "write"), ("lockfile", "exclusive")][..], more].concat())
+    };
+    assert_eq!(of(&[]).unwrap().handling.locking, Locking::Exclusive);
+    assert_eq!(of(&[("lockfile", "readwrite")]).unwrap().handling.locking, Locking::Readwrite);
+    assert_eq!(of(&[("ioengine", "null")]).unwrap().handling.locking, Locking::None);
+    assert_eq!(rule_name(&[("rw", "write"), ("lockfile", "exclusive"), ("source", "http://known/")]), "contradiction");
+    assert_eq!(rule_name(&[("size", "1m"), ("lockfile", "write")]), "bad_value");
 }
 
 /// Goal: a file is removed between two passes only if the run made it, and nobody misses it.

@@ -60,9 +60,9 @@ pub use origin::{Origin, Sourced};
 pub use output::{AVERAGE_NS_DEFAULT, Grouping, LogKind, LogPlan, LogWindow, OutputPlan, PERCENTILES_DEFAULT, Unified};
 pub use plan::{
     Advice, Arrivals, BlockSizes, CommandPlan, Content, ContentKind, CpuLoad, DirectPolicy, Distribution, EngineKind,
-    ExecPlan, FilePlan, FileSelection, Flush, Guard, Handling, IgnoredError, JobPlan, Limits, Memory, OpMix, Order,
-    Pace, Pattern, Plan, PlanValue, Prepare, Queue, RangeSync, Scheduling, SimulatedDevice, Steps, SyncMode, Think,
-    Tolerance, UringOptions, WriteFlags, Zones,
+    ExecPlan, FilePlan, FileSelection, Flush, Guard, Handling, IgnoredError, JobPlan, Limits, Locking, Memory, OpMix,
+    Order, Pace, Pattern, Plan, PlanValue, Prepare, Queue, RangeSync, Scheduling, SimulatedDevice, Steps, SyncMode,
+    Think, Tolerance, UringOptions, WriteFlags, Zones,
 };
 pub use priority::{IoPriority, PriorityRecord, PriorityShare};
 pub use record::{

@@ -436,6 +436,9 @@ pub struct Handling {
     /// The files are removed before each further pass over all of them, and made again, empty; within the measured part.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub remakes_each_pass: bool,
+    /// Locks between the workers of a phase that use one file.
+    #[serde(skip_serializing_if = "crate::plan::is_zero")]
+    pub locking: Locking,
     /// Where the I/O buffers are.
     pub memory: Memory,
     /// Size of a huge page, in bytes, if the buffers are in huge pages.
@@ -447,6 +450,19 @@ impl Handling {
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// Who may do I/O on a file while another worker does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Locking {
+    /// Everybody.
+    #[default]
+    None,
+    /// Nobody.
+    Exclusive,
+    /// Readers beside readers.
+    Readwrite,
 }
 
 /// What the kernel is told of the way a file will be used.

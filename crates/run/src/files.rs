@@ -4,7 +4,7 @@
 //! creates them with `O_EXCL`. A file that is to be removed is unlinked as soon as it is open.
 
 use crate::Observer;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use trueio_direct::{AlignedBuffer, DirectFile, Granted, OpenOptions, Policy};
-use trueio_engine::{RandomFill, TargetFile, ZoneMap};
-use trueio_model::{DirectPolicy, FilePlan, JobPlan, Prepare, SyncMode};
+use trueio_engine::{FileLock, RandomFill, TargetFile, ZoneMap};
+use trueio_model::{DirectPolicy, FilePlan, JobPlan, Locking, Prepare, SyncMode};
 
 /// Bytes written at once when a file is filled.
 const FILL_BYTES: usize = 4 << 20;
@@ -136,6 +136,8 @@ enum Named {
 struct Ready {
     /// Keeps a file without a name alive; `None` for files that keep theirs.
     anonymous: Option<RefCell<File>>,
+    /// The lock of all jobs that lock it.
+    lock: OnceCell<Arc<FileLock>>,
 }
 
 impl Prepared {
@@ -193,7 +195,7 @@ impl Prepared {
                 file.remove_after.then_some(created)
             }
         };
-        self.files.insert(file.path.clone(), Ready { anonymous: anonymous.map(RefCell::new) });
+        self.files.insert(file.path.clone(), Ready { anonymous: anonymous.map(RefCell::new), lock: OnceCell::new() });
         Ok(())
     }
 
@@ -283,6 +285,10 @@ impl Prepared {
                 path: file.path.clone(),
                 is_block_device,
                 end_bytes: file.offset_bytes + file.size_bytes,
+                lock: match job.handling.locking {
+                    Locking::None => None,
+                    _ => self.files.get(&file.path).map(|ready| ready.lock.get_or_init(Arc::default).clone()),
+                },
             });
         }
         // Sentences that only differ in the file's name would repeat with every file.

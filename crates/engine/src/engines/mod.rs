@@ -45,6 +45,7 @@ pub use null::NullEngine;
 pub use posixaio::PosixaioEngine;
 pub use simulated::SimulatedEngine;
 
+use crate::file_lock::FileLock;
 use crate::request::Request;
 use std::fs::File;
 use std::io;
@@ -63,6 +64,8 @@ pub struct TargetFile {
     pub is_block_device: bool,
     /// First byte behind the region under test: what `mmap` has to map.
     pub end_bytes: u64,
+    /// Its lock, if the job locks its files.
+    pub lock: Option<Arc<FileLock>>,
 }
 
 /// What an engine is made from.

@@ -13,6 +13,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
     pub(super) fn failed(&mut self, completion: Completion, now: u64) {
         let slot = self.slots[completion.slot as usize];
         let request = slot.request;
+        self.unlock_file(&request);
         let total_ns = self.clock.to_ns(now.wrapping_sub(slot.issued));
         let recorder = self.recorder.op(request.op);
         // A transfer of nothing (a read behind the file's end) has no latency worth counting.

@@ -43,7 +43,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             zoned.leave();
         }
         // Nobody judges or waits for what comes now.
-        (self.spans, self.share) = (None, None);
+        (self.spans, self.share, self.locks) = (None, None, None);
         let usage = thread_usage();
         self.flush_logs();
         self.give_last(last);

@@ -307,7 +307,7 @@ pub fn try_target(path: &Path, end_bytes: u64, open: Open) -> std::io::Result<Ta
         use std::os::unix::fs::FileTypeExt;
         file.metadata()?.file_type().is_block_device()
     };
-    Ok(TargetFile { file: Arc::new(file), path: path.display().to_string(), is_block_device, end_bytes })
+    Ok(TargetFile { file: Arc::new(file), path: path.display().to_string(), is_block_device, end_bytes, lock: None })
 }
 
 /// A file of `size` bytes of ones, really written.

@@ -253,7 +253,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("latency_run", &[], Kind::Bool, "0", "", Tier::One, Fate::Row),
     option("latency_target", &[], Kind::Time, "", "", Tier::One, Fate::Row),
     option("latency_window", &[], Kind::Time, "", "", Tier::One, Fate::Row),
-    option("lockfile", &[], Kind::Text, "none", "none exclusive readwrite", Tier::OneC, Fate::Only { values: &["none"], reason: "files are not locked between jobs", instead: "leave it out" }),
+    option("lockfile", &[], Kind::Text, "none", "none exclusive readwrite", Tier::OneC, Fate::Row),
     option("lockmem", &[], Kind::Text, "0", "", Tier::Three, Fate::Only { values: &["0"], reason: "no memory is pinned", instead: "run in a control group with a memory limit" }),
     option("log_alternate_epoch", &["log_unix_epoch"], Kind::Bool, "", "", Tier::One, Fate::Row),
     option("log_alternate_epoch_clock_id", &[], Kind::Number, "", "", Tier::Three, Fate::Only { values: &["0"], reason: "the other epoch of logs is that of the system's clock", instead: "`log_alternate_epoch=1`" }),

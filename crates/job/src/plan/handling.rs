@@ -7,7 +7,8 @@ use super::values::Values;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
 use trueio_model::{
-    Advice, DirectPolicy, EngineKind, Handling, Limits, Memory, OpKind, OpMix, Order, Prepare, TargetKind, UringOptions,
+    Advice, DirectPolicy, EngineKind, Handling, Limits, Locking, Memory, OpKind, OpMix, Order, Prepare, TargetKind,
+    UringOptions,
 };
 
 /// Buffers, advice, and whether there is any I/O at all.
@@ -61,7 +62,25 @@ pub(super) fn plan_handling(
         return Err(values.refuse("steady_state", rule));
     }
     let advice = if opens_files { advice } else { Advice::None };
-    Ok(Handling { creates_only, advice, memory, huge_page_bytes, ..Handling::default() })
+    let locking = match values.choice("lockfile") {
+        Some("exclusive") if opens_files => Locking::Exclusive,
+        Some("readwrite") if opens_files => Locking::Readwrite,
+        Some("none") => Locking::None,
+        _ => {
+            note_unused(planner, values, &["lockfile"], "no file is opened here");
+            Locking::None
+        }
+    };
+    if locking != Locking::None && values.is_said("source") {
+        let rule = Rule::Contradiction {
+            one: values.quote("lockfile"),
+            other: values.quote("source"),
+            reason: "a file would be locked while the source is waited for",
+            hint: "leave one of them out",
+        };
+        return Err(values.refuse("lockfile", rule));
+    }
+    Ok(Handling { creates_only, advice, memory, locking, huge_page_bytes, ..Handling::default() })
 }
 
 /// True if cached pages can matter in a further pass: the job is buffered, and goes over its files again.

@@ -63,6 +63,7 @@ const MEASURED: &[&str] = &[
     "fsync",
     "fsync_on_close",
     "latency_target",
+    "lockfile",
     "loops",
     "max_latency",
     "number_ios",

@@ -1,0 +1,133 @@
+//! Locks between the workers of a run that do I/O on one file (`lockfile`).
+//!
+//! First come, first served: whoever would have to wait queues, and nobody passes those that queue. Other programs know
+//! nothing of these locks.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A file's lock.
+#[derive(Debug, Default)]
+pub struct FileLock {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// How many queue; may be looked at without the state.
+    waiting: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Who has it, together with others.
+    sharers: u32,
+    /// Somebody has it alone.
+    is_taken: bool,
+    /// Who queues, by number.
+    queue: VecDeque<u64>,
+    next: u64,
+}
+
+impl FileLock {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No state is left half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if somebody queues.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.waiting.load(Relaxed) > 0
+    }
+
+    /// Takes it, alone or with others, if it is free and nobody queues.
+    pub(crate) fn try_take(&self, is_shared: bool) -> bool {
+        let mut state = self.state();
+        state.queue.is_empty() && state.take(is_shared)
+    }
+
+    /// Queues for it; the place in the queue.
+    pub(crate) fn queue(&self) -> u64 {
+        let mut state = self.state();
+        let place = state.next;
+        state.next += 1;
+        state.queue.push_back(place);
+        self.waiting.store(state.queue.len(), Relaxed);
+        place
+    }
+
+    /// Takes it as soon as it is free and the place is the first of the queue; false if that did not come about in time.
+    pub(crate) fn wait(&self, place: u64, is_shared: bool, limit: Duration) -> bool {
+        let can_take = |state: &mut State| state.queue.front() == Some(&place) && state.take(is_shared);
+        let state = self.state();
+        let waited = self.changed.wait_timeout_while(state, limit, |state| !can_take(state));
+        let (mut state, result) = waited.unwrap_or_else(PoisonError::into_inner);
+        if result.timed_out() {
+            return false;
+        }
+        state.queue.pop_front();
+        self.waiting.store(state.queue.len(), Relaxed);
+        // The next may share it.
+        self.changed.notify_all();
+        true
+    }
+
+    /// Leaves the queue.
+    pub(crate) fn leave(&self, place: u64) {
+        let mut state = self.state();
+        state.queue.retain(|other| *other != place);
+        self.waiting.store(state.queue.len(), Relaxed);
+        self.changed.notify_all();
+    }
+
+    /// Gives it back.
+    pub(crate) fn give_back(&self, is_shared: bool) {
+        let mut state = self.state();
+        match is_shared {
+            true => state.sharers -= 1,
+            false => state.is_taken = false,
+        }
+        if !state.queue.is_empty() {
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl State {
+    fn take(&mut self, is_shared: bool) -> bool {
+        if self.is_taken || !is_shared && self.sharers > 0 {
+            return false;
+        }
+        match is_shared {
+            true => self.sharers += 1,
+            false => self.is_taken = true,
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT_ONCE: Duration = Duration::ZERO;
+
+    #[test]
+    fn readers_share_a_writer_is_alone_and_nobody_passes_who_queues() {
+        let lock = FileLock::default();
+        assert!(lock.try_take(true) && lock.try_take(true) && !lock.try_take(false));
+        let writer = lock.queue();
+        assert!(!lock.try_take(true), "a writer queues");
+        let reader = lock.queue();
+        assert!(lock.is_awaited() && !lock.wait(writer, false, AT_ONCE) && !lock.wait(reader, true, AT_ONCE));
+        lock.give_back(true);
+        assert!(!lock.wait(writer, false, AT_ONCE), "one reader is left");
+        lock.give_back(true);
+        assert!(!lock.wait(reader, true, AT_ONCE) && lock.wait(writer, false, AT_ONCE));
+        assert!(!lock.wait(reader, true, AT_ONCE));
+        lock.give_back(false);
+        let late = lock.queue();
+        assert!(!lock.wait(late, false, AT_ONCE) && lock.wait(reader, true, AT_ONCE));
+        lock.leave(late);
+        assert!(!lock.is_awaited() && lock.try_take(true));
+    }
+}

@@ -1,0 +1,144 @@
+//! Locks between workers that share a file, as an engine sees them that notes who has what in flight.
+
+mod common;
+
+use common::{Job, KIB, MIB, Open, filled, folder, target};
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
+use trueio_direct::BufferPool;
+use trueio_engine::{
+    Buffers, Completion, Engine, EngineError, FileLock, MonotonicClock, Progress, Request, Start, TargetFile, Worker,
+    WorkerContext, choose_clock,
+};
+use trueio_model::{EngineKind, Locking, OpKind};
+
+/// What all workers have in flight on one file: (worker, whether it writes).
+#[derive(Debug, Default)]
+struct Seen {
+    in_flight: Vec<(u32, bool)>,
+    /// I/Os that began beside one of another worker's: two reads, and others.
+    reads_beside: u64,
+    writes_beside: u64,
+}
+
+/// Notes what is in flight, and takes a while.
+struct Noting {
+    worker: u32,
+    files: Vec<Arc<Mutex<Seen>>>,
+    noted: Vec<(u32, Request)>,
+}
+
+impl Engine for Noting {
+    const KIND: EngineKind = EngineKind::Psync;
+    const BLOCKS: bool = false;
+
+    fn queue(&mut self, slot: u32, request: &Request, _: *mut u8) {
+        let mut seen = self.files[usize::from(request.file)].lock().unwrap();
+        let writes = request.op == OpKind::Write;
+        let others: Vec<bool> = seen.in_flight.iter().filter(|(who, _)| *who != self.worker).map(|(_, w)| *w).collect();
+        seen.reads_beside += u64::from(!writes && others.contains(&false));
+        seen.writes_beside += u64::from(others.iter().any(|other| writes || *other));
+        seen.in_flight.push((self.worker, writes));
+        self.noted.push((slot, *request));
+    }
+
+    fn submit(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn reap(&mut self, _: usize, _: Option<u64>, out: &mut [Completion]) -> Result<usize, EngineError> {
+        std::thread::sleep(Duration::from_micros(100));
+        let Some((slot, request)) = self.noted.pop() else { return Ok(0) };
+        let mut seen = self.files[usize::from(request.file)].lock().unwrap();
+        let own = (self.worker, request.op == OpKind::Write);
+        let at = seen.in_flight.iter().position(|one| *one == own).expect("it is in flight");
+        seen.in_flight.swap_remove(at);
+        // Every tenth fails: a lock is given back all the same.
+        let is_bad = request.offset / (4 * KIB) % 10 == 3;
+        out[0] = Completion { slot, result: if is_bad { -5 } else { i64::from(request.length) } };
+        Ok(1)
+    }
+
+    fn sync_file(&mut self, _: u16, _: bool) -> i64 {
+        0
+    }
+}
+
+/// Four workers on two files; reads that began beside another worker's read, and I/Os beside one that excludes them.
+fn run(locking: Locking, depth: u32) -> (u64, u64) {
+    let folder = folder();
+    let lock = |_| match locking {
+        Locking::None => None,
+        _ => Some(Arc::<FileLock>::default()),
+    };
+    let locks: Vec<_> = (0..2).map(lock).collect();
+    let seen: Vec<Arc<Mutex<Seen>>> = (0..2).map(|_| Arc::default()).collect();
+    let start = Start::new();
+    start.open();
+    // All are there before the first begins.
+    let begin = Barrier::new(4);
+    std::thread::scope(|scope| {
+        for worker in 0..4 {
+            let (folder, locks, seen, start, begin) = (folder.path(), &locks, &seen, &start, &begin);
+            scope.spawn(move || {
+                let open = |index: usize| {
+                    let path = filled(folder, &format!("{worker}-{index}"), MIB);
+                    TargetFile { lock: locks[index].clone(), ..target(&path, MIB, Open::ReadOnly) }
+                };
+                let files = [open(0), open(1)];
+                let job = Job::new(EngineKind::Psync).depth(depth).with(|plan| {
+                    plan.pattern.mix = trueio_model::OpMix::ReadWrite { read_percent: 80 };
+                    plan.files = vec![plan.files[0].clone(); 2];
+                    plan.limits.io_bytes = 200 * 4 * KIB;
+                    plan.handling.locking = locking;
+                    plan.continue_on_error = true;
+                    plan.seed = u64::from(worker);
+                });
+                let progress = Progress::default();
+                let context = WorkerContext {
+                    plan: &job.plan,
+                    worker,
+                    files: &files,
+                    stop: &job.stop,
+                    start,
+                    progress: &progress,
+                    clock: choose_clock(),
+                    sample_window: None,
+                    log: None,
+                    iolog: None,
+                    snapshot: None,
+                    judge: None,
+                    flow: None,
+                    waits_for: &[],
+                    ends_with: &[],
+                    zones: &[],
+                    gate: None,
+                    passed: Default::default(),
+                };
+                let engine = Noting { worker, files: seen.clone(), noted: Vec::new() };
+                let pool = Buffers::of_pool(BufferPool::new(depth as usize, 4096, 4096).unwrap(), 0);
+                begin.wait();
+                let report = Worker::new(&context, engine, MonotonicClock, pool).run();
+                assert_eq!(report.fatal, None);
+                let done: u64 = report.ops.iter().map(|op| op.io_count + op.error_count).sum();
+                assert_eq!(done, 200, "each I/O is done, and nobody waits for ever");
+            });
+        }
+    });
+    let sum = |of: fn(&Seen) -> u64| seen.iter().map(|seen| of(&seen.lock().unwrap())).sum();
+    (sum(|seen| seen.reads_beside), sum(|seen| seen.writes_beside))
+}
+
+/// Goal: two workers do I/O on one file at a time only as far as the lock lets them, at any depth, and all come to their end.
+/// Method: without a lock what it keeps apart is seen side by side.
+#[test]
+fn a_lock_keeps_apart_what_it_should_and_nothing_else() {
+    for depth in [1, 4] {
+        let (reads, others) = run(Locking::None, depth);
+        assert!(reads > 0 && others > 0, "{depth}: {reads}, {others}");
+        assert_eq!(run(Locking::Exclusive, depth), (0, 0), "{depth}");
+        let (reads, others) = run(Locking::Readwrite, depth);
+        assert_eq!(others, 0, "{depth}");
+        assert!(reads > 0, "{depth}");
+    }
+}
