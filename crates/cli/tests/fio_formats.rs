@@ -2,9 +2,9 @@
 //! all measured numbers masked.
 //!
 //! Compared are normal text, terse 2 to 5 and JSON with buckets: lines, keys, fields, their order, whole numbers or digits behind
-//! the point, the words of options, and that buckets are named by fio's middles. What differs must be named here, with its
-//! reason; a reason that no longer differs is a fault, too. The installed fio may be older than the one that we follow
-//! (3.42): differences between the two are named as such.
+//! the point, the words of options, and that buckets are named by fio's middles; of logs their names, columns, directions and
+//! sizes. What differs must be named here, with its reason; a reason that no longer differs is a fault, too. The installed fio
+//! may be older than the one that we follow (3.42): differences between the two are named as such.
 //!
 //! Cannot see: numbers (`cargo xtask bench fio-agreement`), and which lines of latencies a job has, for they depend on them.
 
@@ -16,7 +16,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A difference: lines (masked) that only one of the two has, by a part of them.
+/// A difference: lines (masked) that only one of the two has, by a part of them; an empty part is an empty line.
 #[derive(Clone, Copy)]
 enum Known {
     /// Only fio's.
@@ -27,10 +27,11 @@ enum Known {
 
 impl Known {
     fn is_of(self, line: &str) -> bool {
-        match self {
-            Self::Fios(part, _) => line.starts_with('-') && line.contains(part),
-            Self::Ours(part, _) => line.starts_with('+') && line.contains(part),
-        }
+        let (sign, part) = match self {
+            Self::Fios(part, _) => ('-', part),
+            Self::Ours(part, _) => ('+', part),
+        };
+        line.strip_prefix(sign).is_some_and(|line| if part.is_empty() { line.is_empty() } else { line.contains(part) })
     }
 }
 
@@ -134,18 +135,33 @@ struct Pair {
     ours: String,
 }
 
-/// Runs both, each in a directory of its own in memory, with a file `f` of 1 MiB; `None` without fio.
+/// Runs both, each in a directory of its own in memory, with a file `f` of 1 MiB; both succeed. `None` without fio.
 fn both(sandbox: &Sandbox, line: &str) -> Option<Pair> {
+    let ran = both_ran(sandbox, line)?;
+    for ran in &ran {
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}\n{}", ran.out);
+    }
+    let [fios, ours] = ran.map(|ran| ran.out);
+    Some(Pair { fios, ours })
+}
+
+/// The same, whatever comes of it: fio, and ours.
+fn both_ran(sandbox: &Sandbox, line: &str) -> Option<[Ran; 2]> {
+    both_in(sandbox, line, |_| ()).map(|both| both.map(|(ran, ())| ran))
+}
+
+/// The same, with a look at what each left behind in its directory.
+fn both_in<T>(sandbox: &Sandbox, line: &str, look: impl Fn(&Path) -> T) -> Option<[(Ran, T); 2]> {
     let run = |mut command: Command| {
         let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
         fs::write(directory.path().join("f"), vec![0x5a; 1 << 20]).expect("a file");
         let ran = Ran::of(command.current_dir(directory.path()).output().expect("it starts"));
-        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}\n{}", ran.out);
-        ran.out
+        let seen = look(directory.path());
+        (ran, seen)
     };
     let fios = run(real_fio(sandbox, line)?);
     let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
-    Some(Pair { fios, ours: run(sandbox.command(&words)) })
+    Some([fios, run(sandbox.command(&words))])
 }
 
 /// What was found in all cases.
@@ -457,4 +473,124 @@ fn terse_versions_and_the_lines_before_normal_text_are_fios() {
         findings.add(job, &lines(&pair.fios), &lines(&pair.ours), &[&STARTED, known].concat());
     }
     findings.end();
+}
+
+/// Goal: disks and errors are told as fio tells them.
+/// Method: a loop device, and one whose backing file lies on a tmpfs with too little space.
+#[test]
+fn disks_and_jobs_that_fail_are_told_in_fios_lines() {
+    if !has_shared_memory() || lacks("loop") || lacks("tmpfs") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let disk = Loop::new(&sandbox, "disk.img", 8 << 20);
+    let small = Mount::tmpfs(&sandbox, "small", "64k");
+    let backing = small.path.join("image");
+    fs::File::create(&backing).and_then(|file| file.set_len(4 << 20)).expect("a sparse file");
+    let full = Loop::over(&backing, &[]);
+    let sectors = [
+        Ours("\"read_sectors\" : N", NEWER),
+        Ours("\"write_sectors\" : N", NEWER),
+        Ours("ios=N/N, sectors=N/N, merge=", NEWER),
+        Fios("ios=N/N, merge=", NEWER),
+    ];
+    const WORDS: &str = "fio names a place in its source";
+    const REASON: &str = "why a run failed is said once more";
+    let errors =
+        [Fios("(groupid=N, jobs=N): err=N (file:", WORDS), Ours("(groupid=N, jobs=N): err=N (error=No space", WORDS)];
+    let reason = [Ours("trueio: the run was failed: job `a`: a write of", REASON), Ours("", REASON)];
+    let (disk, full) = (&disk.device, format!("--filename={} --direct=1 --rw=write --bs=64k --size=1m", full.device));
+    let mut findings = Findings::default();
+    for (line, code, known) in [
+        (
+            format!("--name=a --filename={disk} --ioengine=libaio --direct=1 --rw=randread --bs=4k --size=256k"),
+            0,
+            vec![],
+        ),
+        (
+            format!(
+                "--name=a --filename={disk} --direct=1 --rw=write --bs=4k --size=64k --name=b --stonewall --rw=trim --filename={disk}"
+            ),
+            0,
+            vec![],
+        ),
+        (format!("--name=a {full}"), 1, [errors, reason].concat()),
+        (format!("--name=a {full} --continue_on_error=all"), 1, [errors, reason].concat()),
+        (format!("--name=a {full} --ignore_error=,EIO:ENOSPC"), 0, errors.to_vec()),
+    ] {
+        let Some(ran) = both_ran(&sandbox, &format!("--output-format=json+,terse,normal {line}")) else { return };
+        for ran in &ran {
+            assert_eq!((ran.code, ran.err.is_empty()), (Some(code), code == 0), "{line}: {ran:?}");
+        }
+        let [fios, ours] = ran.each_ref().map(|ran| {
+            let [lines, document, text] = parts(&ran.out);
+            [terse(&lines), json(&document), normal(&text, false)].concat()
+        });
+        findings.add(&line, &fios, &ours, &[sectors.to_vec(), known].concat());
+    }
+    findings.end();
+}
+
+/// A log: its name, and each kind of line that it has. Of the columns direction, block size and priority count.
+fn shapes(directory: &Path, has_offsets: bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).expect("a directory").flatten() {
+        let name = entry.file_name().into_string().expect("UTF-8");
+        if !name.ends_with(".log") {
+            continue;
+        }
+        let text = fs::read_to_string(entry.path()).expect("a log");
+        let shape = |line: &str| {
+            let columns: Vec<&str> = line.split(", ").collect();
+            assert!(
+                columns.iter().all(|column| column.bytes().all(|b| b.is_ascii_hexdigit() || b == b'x')),
+                "{name}: {line}"
+            );
+            if name.contains("hist") {
+                return format!("{} columns, {}, {}", columns.len(), columns[1], columns[2]);
+            }
+            let rest = columns[2..].iter().enumerate();
+            let rest = rest.map(|(i, column)| if i == 2 && has_offsets { "OFFSET" } else { column });
+            format!("TIME VALUE {}", rest.collect::<Vec<_>>().join(" "))
+        };
+        let kinds: std::collections::BTreeSet<String> = text.lines().map(shape).collect();
+        found.push(format!("{name}: {}", kinds.into_iter().collect::<Vec<_>>().join("; ")));
+    }
+    found.sort();
+    found
+}
+
+/// Goal: the same logs, with the same columns, directions, sizes and priorities.
+#[test]
+fn logs_have_fios_names_and_columns() {
+    if !has_shared_memory() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let all = "--write_bw_log=x --write_iops_log=x --write_lat_log=x --output=o";
+    let long = "--name=a --ioengine=null --rw=randrw --bs=4k --size=1g --time_based --runtime=700ms --output=o";
+    for line in [
+        format!("--name=a --ioengine=null --iodepth=4 --rw=randrw --bs=4k --size=256k {all}"),
+        format!(
+            "--name=a --filename=f --ioengine=libaio --iodepth=4 --rw=randrw --bs=4k --size=256k {all} --log_offset=1"
+        ),
+        format!("--name=a --filename=f --rw=write --bs=4k --size=64k --fsync=2 {all} --log_unix_epoch=1"),
+        format!("--name=a --ioengine=null --rw=randtrim --bs=4k --size=64k {all} --name=b --size=64k --rw=write"),
+        format!("--name=a --ioengine=null --rw=randread --bs=4k --size=64k --numjobs=2 {all} --per_job_logs=0"),
+        format!("--name=a --ioengine=null --rw=randread --bs=4k --size=64k --numjobs=2 --group_reporting {all}"),
+        format!(
+            "--name=a --filename=f --ioengine=libaio --rw=read --bs=4k --size=64k {all} --log_prio=1 --prio=3 --prioclass=2"
+        ),
+        format!("--name=a --ioengine=null --rw=randrw --bs=4k --size=64k --unified_rw_reporting=1 {all}"),
+        format!("{long} {all} --log_avg_msec=100"),
+        format!("{long} {all} --log_avg_msec=100 --log_max_value=1 --log_offset=1"),
+        format!("{long} --write_hist_log=x --log_hist_msec=200 --log_hist_coarseness=3"),
+        format!("{long} --write_hist_log=x --log_hist_msec=200"),
+    ] {
+        let look = |directory: &Path| shapes(directory, line.contains("--log_offset"));
+        let Some([fios, ours]) = both_in(&sandbox, &line, look) else { return };
+        assert_eq!((fios.0.code, ours.0.code, ours.0.err.as_str()), (Some(0), Some(0), ""), "{line}");
+        assert!(!fios.1.is_empty(), "{line}");
+        assert_eq!(fios.1, ours.1, "fio's, ours: {line}");
+    }
 }
