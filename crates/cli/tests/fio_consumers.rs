@@ -177,6 +177,47 @@ fn yabs_finds_its_columns() {
     }
 }
 
+/// Longhorn's kbench: how idle the processors were, by `jq`.
+#[test]
+fn kbench_finds_how_idle_the_processors_were() {
+    let sandbox = place();
+    let line = "fio --idle-prof=percpu --output-format=json --name=bw --ioengine=null --rw=randread --bs=128k --size=1g \
+                --rate_iops=100 --time_based --runtime=300ms";
+    let document = json(&shell(&sandbox, line));
+    let idle = document["cpu_idleness"]["system"].as_f64().expect("a fraction");
+    assert!((0.0..=100.0).contains(&idle), "{idle}");
+    assert!(document["cpu_idleness"]["cpu-0"].is_f64());
+    assert!(json(&shell(&sandbox, &line.replace("percpu", "system")))["cpu_idleness"].get("cpu-0").is_none());
+}
+
+/// The scripts that Debian's package of fio has: buckets as a table, logs as data for gnuplot.
+#[test]
+fn fios_own_scripts_read_our_buckets_and_logs() {
+    let sandbox = place();
+    let line = "fio --name=a --ioengine=null --iodepth=4 --rw=randrw --bs=4k --size=4m --numjobs=2 --output=o.json \
+                --output-format=json+ --write_bw_log=x --write_iops_log=x --log_avg_msec=50 --time_based --runtime=300ms";
+    shell(&sandbox, line);
+    let document = json(&fs::read_to_string(sandbox.path("o.json")).expect("a document"));
+    if has("which", "fio_jsonplus_clat2csv") {
+        shell(&sandbox, "fio_jsonplus_clat2csv o.json table.csv");
+        for job in 0..2 {
+            let text = fs::read_to_string(sandbox.path(&format!("table_job{job}.csv"))).expect("a table");
+            let cells = |line: &str| line.split(", ").map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+            let (head, rows) = text.split_once('\n').expect("a head");
+            let column = cells(head).iter().position(|name| name == "write_clat_ns_count").expect("the column");
+            let counts = rows.lines().filter_map(|row| cells(row).get(column)?.parse::<u64>().ok());
+            assert_eq!(Some(counts.sum()), document["jobs"][job]["write"]["clat_ns"]["N"].as_u64(), "{text}");
+        }
+    }
+    if has("which", "fio2gnuplot") {
+        for log in ["bw", "iops"] {
+            let out = shell(&sandbox, &format!("fio2gnuplot -p '*_{log}.*.log' -o {log} 2>&1"));
+            assert!(out.contains("2 files Selected") && out.contains(&format!("x_{log}.2.log")), "{out}");
+            assert!(sandbox.path("mymath").exists(), "{out}");
+        }
+    }
+}
+
 /// Phoronix' `pts/fio`: a job file, and the text between `IOPS=` and `, BW=` of the direction.
 #[test]
 fn phoronix_finds_its_figures_in_the_text() {

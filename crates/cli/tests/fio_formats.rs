@@ -422,7 +422,7 @@ fn jobs_that_run_for_a_while_have_fios_lines_too() {
             &[],
         ),
         case(
-            "--name=a --ioengine=libaio --rw=randread --bs=4k --size=1m --filename=f --latency_target=10ms \
+            "--idle-prof=percpu --name=a --ioengine=libaio --rw=randread --bs=4k --size=1m --filename=f --latency_target=10ms \
              --latency_window=100ms --latency_percentile=90 --iodepth=8 --runtime=1 --time_based",
             &[],
         ),
