@@ -126,8 +126,34 @@ const CASES: &[Case] = &[
         "--name=a --rw=read --bs=4k --size=64k --zonemode=strided --zonerange=64k --zonesize=16k --zoneskip=0 --filename=f",
         &[],
     ),
+    case("job.fio", &[]),
     case("--name=a --ioengine=mmap --rw=read --bs=4k --size=64k --filename=f --pre_read=1", &[]),
 ];
+
+/// A job file whose options fio tells in another order.
+const JOB_FILE: &str = "\
+; a comment
+[global]
+filename=f
+ioengine=null
+unit_base=8
+size=256k
+blocksize=4K
+kb_base=1024
+description=a \"quoted\" word
+readwrite=randrw
+
+[one]
+filename=g:h
+iodepth_batch_submit=1
+iodepth=2
+
+[a/b c]
+stonewall
+name=other
+buffered=1
+directory=.
+";
 
 /// What two programs print of one job.
 struct Pair {
@@ -155,6 +181,7 @@ fn both_in<T>(sandbox: &Sandbox, line: &str, look: impl Fn(&Path) -> T) -> Optio
     let run = |mut command: Command| {
         let directory = tempfile::tempdir_in("/dev/shm").expect("a directory");
         fs::write(directory.path().join("f"), vec![0x5a; 1 << 20]).expect("a file");
+        fs::write(directory.path().join("job.fio"), JOB_FILE).expect("a job file");
         let ran = Ran::of(command.current_dir(directory.path()).output().expect("it starts"));
         let seen = look(directory.path());
         (ran, seen)

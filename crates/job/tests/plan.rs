@@ -2261,3 +2261,12 @@ fn every_option_that_names_a_file_says_so() {
         assert!(named.contains(&name), "{name}");
     }
 }
+
+/// The length of a span is said even where nobody said it.
+#[test]
+fn a_steady_window_of_one_span_is_refused_with_the_length_of_a_span() {
+    let options = [("rw", "read"), ("size", "1m"), ("steadystate", "iops:10%"), ("steadystate_duration", "1s")];
+    let refusal = plan(&[spec("a", &options)], &Described, &machine()).unwrap_err();
+    let text = refusal.rule.to_string();
+    assert!(text.contains("of spans of 1s (`steadystate_check_interval`)"), "{text}");
+}

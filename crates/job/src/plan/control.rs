@@ -4,6 +4,7 @@ use super::Planner;
 use super::job::note_unused;
 use super::values::Values;
 use crate::refusal::{Refusal, Rule};
+use crate::value::write_duration;
 use trueio_model::{Control, CriterionPlan, FlowPlan, JobPlan, JobSpec, LatencyTarget};
 
 pub(super) fn plan_control(planner: &mut Planner, values: &Values) -> Result<Control, Refusal> {
@@ -60,8 +61,9 @@ fn plan_criterion(planner: &mut Planner, values: &Values) -> Result<Option<Crite
     let span_ns = values.duration_ns("steadystate_check_interval").unwrap_or(1_000_000_000);
     if window_ns < 2 * span_ns || !window_ns.is_multiple_of(span_ns) {
         let option = "steadystate_duration";
-        let interval = values.quote("steadystate_check_interval");
-        let reason = format!("it is no whole number, two at least, of spans of {interval}");
+        let interval = write_duration(span_ns);
+        let reason =
+            format!("it is no whole number, two at least, of spans of {interval} (`steadystate_check_interval`)");
         return Err(values.refuse(option, Rule::BadValue { option, reason }));
     }
     let criterion = values.criterion("steadystate");

@@ -5,8 +5,9 @@ use super::FioOutput;
 use super::buckets::middles;
 use std::collections::BTreeMap;
 use trueio_model::{
-    CriterionPlan, CriterionRecord, DeviceCounters, EngineKind, Grouping, Histogram, IoPriority, JobPlan, JobRecord,
-    JobSpec, OpKind, OpRecord, Outcome, PhaseRecord, QueueCounts, RunRecord, SeriesRow, ThreadUsage, Unified,
+    CriterionPlan, CriterionRecord, DeviceCounters, EngineKind, FioJob, Grouping, Histogram, IoPriority, JobPlan,
+    JobRecord, JobSpec, OpKind, OpRecord, Outcome, PhaseRecord, QueueCounts, RunRecord, SeriesRow, ThreadUsage,
+    Unified,
 };
 
 /// fio's error number of a verification that failed.
@@ -283,8 +284,7 @@ impl<'a> Document<'a> {
         match &spec.fio {
             Some(fio) => {
                 let name = fio.is_from_command_line && !fio.given.iter().any(|word| word.name == "name");
-                let own = fio.given.iter().filter(|word| !word.is_global);
-                let own = own.map(|word| (word.name.as_str(), word.text.as_str()));
+                let own = in_fios_order(fio, false);
                 name.then_some(("name", fio.name.as_str())).into_iter().chain(own).collect()
             }
             None => spec.options.iter().map(|(name, value)| (name.as_str(), value.text.as_str())).collect(),
@@ -294,8 +294,7 @@ impl<'a> Document<'a> {
     /// The global options that the last job saw.
     pub(super) fn global_options(&self) -> Vec<(&'a str, &'a str)> {
         let last = self.record.spec.iter().filter_map(|spec| spec.fio.as_ref()).next_back();
-        let words = last.into_iter().flat_map(|fio| &fio.given).filter(|word| word.is_global);
-        words.map(|word| (word.name.as_str(), word.text.as_str())).collect()
+        last.map_or(Vec::new(), |fio| in_fios_order(fio, true))
     }
 
     /// Whether the disks are shown: not if a job said `disk_util=0`.
@@ -315,6 +314,21 @@ impl<'a> Document<'a> {
         let fio = spec_of(self.record, index)?.fio.as_ref()?;
         fio.said("description").map(|word| word.text.as_str())
     }
+}
+
+/// A job's own options, or those for all jobs. In a job file fio takes what says the meaning of units first and file names
+/// last, and that is the order in which it tells them; on the command line it is that in which they were typed.
+fn in_fios_order(fio: &FioJob, is_global: bool) -> Vec<(&str, &str)> {
+    let words = fio.given.iter().filter(|word| word.is_global == is_global);
+    let mut found: Vec<(&str, &str)> = words.map(|word| (word.name.as_str(), word.text.as_str())).collect();
+    if !fio.is_from_command_line {
+        found.sort_by_key(|(name, _)| match *name {
+            "kb_base" | "unit_base" => 0,
+            "filename" => 2,
+            _ => 1,
+        });
+    }
+    found
 }
 
 /// What was asked of a job of the plan.
