@@ -157,6 +157,13 @@ fn what_zones_do_not_allow_is_refused() {
         (ZONED, &[("zone_reset_threshold", "0.5")], "incomplete", "zone_reset_frequency"),
         (ZONED, &[("zone_reset_threshold", "1.5")], "bad_value", "0 to 1"),
         (PLAIN, &[("unlink_each_loop", "true")], "zones_impossible", "once for all its jobs"),
+        (PLAIN, &[("sync_file_range", "write:8")], "zones_impossible", "write pointer"),
+        (
+            PLAIN,
+            &[("verify", "crc32c"), ("verify_policy", "fsynced"), ("fsync", "8")],
+            "verify_impossible",
+            "synced or not",
+        ),
         (PLAIN, &[("fill_device", "true")], "zones_impossible", "once for all its jobs"),
         (PLAIN, &[("bs", "2m")], "zones_impossible", "does not fit into a zone"),
         (PLAIN, &[("zonecapacity", "2m")], "bad_value", "more than a zone"),

@@ -181,6 +181,10 @@ fn check_job(values: &Values, job: &InZones<'_>) -> Result<(), Refusal> {
         let reason = "zones are laid over files as they are when the run begins, once for all its jobs".to_owned();
         return Err(refuse(values, name, reason, "leave one of them out"));
     }
+    if values.is_said("sync_file_range") {
+        let reason = "where a block is written is known only when its zone's write pointer is".to_owned();
+        return Err(refuse(values, "sync_file_range", reason, "leave it out, or use `fdatasync`"));
+    }
     let against = ["verify_only", "verify_state_save", "write_zone_remainder"];
     let is_verified = values.choice("verify").is_some_and(|word| word != "none");
     if is_verified && let Some(name) = against.into_iter().find(|name| values.bool(name)) {
@@ -189,6 +193,10 @@ fn check_job(values: &Values, job: &InZones<'_>) -> Result<(), Refusal> {
             _ => "where a block was written depends on the write pointers, which a later run does not know".to_owned(),
         };
         return Err(values.refuse(name, Rule::VerifyImpossible { reason, hint: "leave one of them out" }));
+    }
+    if is_verified && values.choice("verify_policy") == Some("fsynced") {
+        let reason = "all that zones hold is compared, synced or not".to_owned();
+        return Err(values.refuse("verify_policy", Rule::VerifyImpossible { reason, hint: "leave it out" }));
     }
     if is_verified && values.number("trim_percentage").unwrap_or(0) > 0 {
         let reason = "a part of a zone cannot be trimmed".to_owned();
