@@ -534,7 +534,9 @@ fn error_of(unit: &Unit<'_>) -> i32 {
     if job.verify_failure_count > 0 {
         return EILSEQ;
     }
-    if let Some(failure) = job.failures.first() {
+    // As in fio, not the end that `fill_device` waits for.
+    let mut failures = job.failures.iter().filter(|failure| !unit.plan.is_ended_by(failure.op, failure.errno));
+    if let Some(failure) = failures.next() {
         // As in fio, also of an error that the job was told to go on after, which fails nothing.
         return or_eio(failure.errno);
     }
