@@ -150,12 +150,7 @@ impl Indented<'_> {
         let (mut depth, mut index) = (0, self.at);
         while index < self.text.len() {
             match self.text[index] {
-                b'"' => {
-                    index += 1;
-                    while self.text[index] != b'"' {
-                        index += if self.text[index] == b'\\' { 2 } else { 1 };
-                    }
-                }
+                b'"' => index = string_end(self.text, index + 1),
                 b'{' | b'[' if depth > 0 => return None,
                 b'{' | b'[' => depth += 1,
                 b'}' | b']' if depth > 0 => depth -= 1,
@@ -179,6 +174,17 @@ impl Indented<'_> {
     fn line(&mut self, depth: usize) {
         self.out.push(b'\n');
         self.out.extend(std::iter::repeat_n(b' ', depth * 2));
+    }
+}
+
+/// Where the quotation mark is that ends a string whose text begins at `index`.
+fn string_end(text: &[u8], mut index: usize) -> usize {
+    loop {
+        index += memchr::memchr2(b'"', b'\\', &text[index..]).unwrap_or_else(|| unreachable!("a string has an end"));
+        if text[index] == b'"' {
+            return index;
+        }
+        index += 2;
     }
 }
 

@@ -1,7 +1,7 @@
 //! One job's options, resolved: a value and an origin for each row of the table.
 
 use crate::refusal::{Refusal, Rule};
-use crate::table::{DefaultValue, OptionRow, TABLE, row, suggestion};
+use crate::table::{DefaultValue, OptionRow, TABLE, place_of, row, suggestion};
 use crate::value::{Extent, Value};
 use trueio_model::{
     BlockPattern, BlockSizes, Criterion, Distribution, JobSpec, MemoryPolicy, OpKind, OpMix, Origin, PlanValue,
@@ -88,7 +88,14 @@ impl Values {
     }
 
     fn item(&self, name: &str) -> &Item {
-        self.items.iter().find(|item| item.row.name == name).expect("the planner asks for rows of the table")
+        // The items stand in the table's order.
+        let item = place_of(name).and_then(|place| self.items.get(place));
+        item.expect("the planner asks for rows of the table")
+    }
+
+    fn item_mut(&mut self, name: &str) -> &mut Item {
+        let item = place_of(name).and_then(|place| self.items.get_mut(place));
+        item.expect("the planner sets rows of the table")
     }
 
     /// True if somebody spoke about the option.
@@ -123,8 +130,7 @@ impl Values {
 
     /// Replaces what was said or the default by what the plan worked out.
     pub(super) fn derive(&mut self, name: &str, text: impl Into<String>, reason: impl Into<String>) {
-        let item = self.items.iter_mut().find(|item| item.row.name == name);
-        let item = item.expect("the planner derives rows of the table");
+        let item = self.item_mut(name);
         item.text = text.into();
         item.origin = Origin::Derived { reason: reason.into() };
     }
@@ -134,8 +140,7 @@ impl Values {
         if !self.is_said(name) {
             return;
         }
-        let item = self.items.iter_mut().find(|item| item.row.name == name);
-        let item = item.expect("the planner forgets rows of the table");
+        let item = self.item_mut(name);
         (item.value, item.text) = match item.row.default {
             DefaultValue::Text(text) => (item.row.kind.read(text).ok(), text.to_owned()),
             DefaultValue::Unset(_) => (None, String::new()),
@@ -145,8 +150,7 @@ impl Values {
 
     /// Gives an option that nobody spoke about the value that the plan worked out.
     pub(super) fn settle(&mut self, name: &str, value: Value, reason: impl Into<String>) {
-        let item = self.items.iter_mut().find(|item| item.row.name == name);
-        let item = item.expect("the planner settles rows of the table");
+        let item = self.item_mut(name);
         item.text = item.row.kind.write(&value);
         item.value = Some(value);
         item.origin = Origin::Derived { reason: reason.into() };
@@ -154,8 +158,7 @@ impl Values {
 
     /// Says the value of an option in another way, whoever gave it.
     pub(super) fn replace(&mut self, name: &str, value: Value) {
-        let item = self.items.iter_mut().find(|item| item.row.name == name);
-        let item = item.expect("the planner asks for rows of the table");
+        let item = self.item_mut(name);
         item.text = item.row.kind.write(&value);
         item.value = Some(value);
     }
