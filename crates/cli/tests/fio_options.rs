@@ -306,3 +306,50 @@ fn a_load_ends_with_the_io_beside_it() {
     assert_eq!((bytes(1), bytes(2)), (Some(1 << 30), Some(1 << 20)));
     refused(&sandbox, "--name=load --ioengine=cpuio --cpuload=10", "`runtime` or `exit_on_io_done`");
 }
+
+/// Goal: a disk that compresses sees the zeros where fio's would lie.
+#[test]
+fn content_compresses_away_in_pieces_as_long_as_asked_for() {
+    let sandbox = Sandbox::new();
+    let line = "--name=a --rw=write --bs=4k --size=64k --refill_buffers=1 --buffer_compress_percentage=50";
+    // Zeros begin so many times in 64 KiB.
+    let runs = |name: &str| {
+        let bytes = fs::read(sandbox.path(name)).expect("the file");
+        let is_zero: Vec<bool> = bytes.chunks(4).map(|four| four.iter().all(|&byte| byte == 0)).collect();
+        is_zero.windows(2).filter(|pair| !pair[0] && pair[1]).count()
+    };
+    for (chunk, count) in [("512", 128), ("1k", 64), ("4k", 16)] {
+        succeeds(&sandbox, &format!("{line} --filename=ours{chunk} --buffer_compress_chunk={chunk}"));
+        assert_eq!(runs(&format!("ours{chunk}")), count, "{chunk}");
+        let there = real_fio(&sandbox, &format!("{line} --filename=fios{chunk} --buffer_compress_chunk={chunk}"));
+        let Some(mut there) = there else { continue };
+        let ran = there.output().expect("fio runs");
+        assert!(ran.status.success(), "{ran:?}");
+        assert_eq!(runs(&format!("fios{chunk}")), count, "fio: {chunk}");
+    }
+}
+
+/// Goal: as in fio, as many threads make the engine's calls as I/Os may be in flight.
+#[test]
+fn offloaded_calls_are_made_by_threads_beside_the_job_and_only_single_calls_are() {
+    let sandbox = Sandbox::new();
+    let line = "--name=a --rw=randread --bs=4k --size=1m --ioengine=psync --iodepth=4 --io_submit_mode=offload";
+    let ran = succeeds(&sandbox, &format!("{line} --output-format=json"));
+    let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let found = &document["jobs"][0];
+    assert_eq!((&found["job options"]["ioengine"], &found["read"]["total_ios"]), (&"psync".into(), &256.into()));
+    assert!(found["iodepth_level"]["4"].as_f64() > Some(50.0), "{}", found["iodepth_level"]);
+    assert!(ran.out.contains("here they are pread and pwrite"), "{}", ran.out);
+    if !lacks("strace") {
+        let calls = calls(&sandbox, "pread64", &format!("{line} --filename=a.0.0"));
+        // The program itself looks at what the file holds.
+        let main = calls.split(' ').next();
+        let of_file = calls.lines().filter(|call| call.contains(", 4096, ")).map(|call| call.split(' ').next());
+        let threads: std::collections::HashSet<_> = of_file.filter(|thread| *thread != main).collect();
+        assert!((2..=4).contains(&threads.len()), "{threads:?}");
+    }
+    for engine in ["io_uring", "libaio", "mmap"] {
+        let words = format!("`io_submit_mode=offload` gives each I/O of `{engine}` to a thread of its own");
+        refused(&sandbox, &line.replace("psync", engine), &words);
+    }
+}

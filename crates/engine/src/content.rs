@@ -8,7 +8,7 @@
 //! `buffer_pattern` repeats a few bytes from the beginning of each buffer to its end, and no write changes
 //! them.
 //!
-//! `buffer_compress_percentage` zeroes that part of every 512 bytes; `dedupe_percentage` gives that
+//! `buffer_compress_percentage` zeroes that part of every `buffer_compress_chunk`; `dedupe_percentage` gives that
 //! part of the blocks the same content again. Zero content is not refused, but the
 //! evidence names it: many devices never store zeros.
 //!
@@ -27,7 +27,6 @@ const LANES: usize = 8;
 /// Bytes between two stamps: the smallest block that deduplicating stores compare.
 const STAMP_EVERY: usize = 4096;
 /// Compressible content repeats in pieces of this many bytes.
-const COMPRESS_CHUNK: usize = 512;
 /// How many different blocks `dedupe_percentage` chooses from, unless `dedupe_working_set_percentage` says more.
 const DUPLICATES: u64 = 16;
 
@@ -120,6 +119,7 @@ impl RandomFill {
             kind: ContentKind::Random,
             pattern: Vec::new(),
             compressible_percent: 0,
+            compressible_bytes: Content::compressible_bytes(),
             duplicate_percent: 0,
             duplicate_count: 0,
             refill: true,
@@ -232,12 +232,16 @@ impl ContentSource {
         })
     }
 
-    /// Zeroes the compressible part of every chunk.
+    /// Zeroes the compressible part of every piece.
     fn compress(&self, out: &mut [u8]) {
         if self.content.compressible_percent > 0 {
-            for chunk in out.chunks_mut(COMPRESS_CHUNK) {
-                let kept = chunk.len() * (100 - usize::from(self.content.compressible_percent)) / 100;
-                chunk[kept..].fill(0);
+            let piece_length = match self.content.compressible_bytes {
+                0 => out.len().max(1),
+                bytes => bytes as usize,
+            };
+            for piece in out.chunks_mut(piece_length) {
+                let kept = piece.len() * (100 - usize::from(self.content.compressible_percent)) / 100;
+                piece[kept..].fill(0);
             }
         }
     }
@@ -250,7 +254,16 @@ mod tests {
 
     fn source(kind: ContentKind, compressible_percent: u8, duplicate_percent: u8, refill: bool) -> ContentSource {
         let pattern = vec![0x58, 0x59, 0x5a];
-        let content = Content { kind, pattern, compressible_percent, duplicate_percent, duplicate_count: 0, refill };
+        let compressible_bytes = Content::compressible_bytes();
+        let content = Content {
+            kind,
+            pattern,
+            compressible_percent,
+            compressible_bytes,
+            duplicate_percent,
+            duplicate_count: 0,
+            refill,
+        };
         ContentSource::new(content, 1)
     }
 
@@ -295,6 +308,19 @@ mod tests {
         let block = &blocks(&mut source(ContentKind::Random, 70, 0, true), 1)[0];
         let zeros = block.iter().filter(|&&b| b == 0).count() as f64 / 4096.0;
         assert!((zeros - 0.70).abs() < 0.02, "{zeros}");
+    }
+
+    /// Goal: where the zeros lie is what a disk that compresses in larger pieces sees.
+    #[test]
+    fn the_zeros_lie_at_the_end_of_each_piece() {
+        for (bytes, pieces) in [(512, 8), (1024, 4), (0, 1), (3000, 2)] {
+            let mut source = source(ContentKind::Random, 50, 0, true);
+            source.content.compressible_bytes = bytes;
+            let block = &blocks(&mut source, 1)[0];
+            let is_zero: Vec<bool> = block.chunks(4).map(|four| four.iter().all(|&byte| byte == 0)).collect();
+            let runs = is_zero.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+            assert_eq!(runs, pieces, "{bytes}");
+        }
     }
 
     #[test]

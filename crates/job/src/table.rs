@@ -1796,7 +1796,17 @@ pub const TABLE: &[OptionRow] = &[
         kind: ValueKind::Percent,
         unit: "percent",
         default: DefaultValue::Text("0"),
-        summary: "How much of each 512 bytes compresses away",
+        summary: "How much of each piece of content compresses away",
+        section: Section::Content,
+        ..BASE
+    },
+    OptionRow {
+        name: "buffer_compress_chunk",
+        kind: ValueKind::Bytes,
+        unit: "bytes",
+        default: DefaultValue::Text("512"),
+        summary: "How long the pieces are of which `buffer_compress_percentage` compresses away; 0: as long as the block",
+        detail: "The end of each piece is zeros.",
         section: Section::Content,
         ..BASE
     },

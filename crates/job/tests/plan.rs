@@ -319,6 +319,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("hugepage_size", &[("mem", "mmaphuge")], "1g"),
         ("buffer_offset", &[], "1"),
         ("buffer_compress_percentage", &[("rw", "write")], "50"),
+        ("buffer_compress_chunk", &[("rw", "write"), ("buffer_compress_percentage", "50")], "4k"),
         ("dedupe_percentage", &[("rw", "write")], "50"),
         ("dedupe_working_set_percentage", &[("rw", "write"), ("dedupe_percentage", "50")], "5"),
         (

@@ -57,6 +57,11 @@ pub(super) fn ours(name: &str) -> Option<&'static str> {
     here().iter().find(|engine| engine.name == name || engine.aliases.contains(&name)).map(|engine| engine.name)
 }
 
+/// True if each of the engine's I/Os is one call that returns when it is done.
+pub(super) fn makes_single_calls(ours: &str) -> bool {
+    matches!(ours, "sync" | "psync" | "vsync" | "pvsync" | "pvsync2")
+}
+
 /// Why an engine of fio is not here, and what to use.
 pub(super) fn why_missing(name: &str) -> Option<(&'static str, &'static str)> {
     MISSING.iter().find(|(names, ..)| names.contains(&name)).map(|(_, reason, instead)| (*reason, *instead))

@@ -490,6 +490,10 @@ pub(super) fn writes(spec: &JobSpec) -> bool {
     operations(spec) != "read"
 }
 
+fn holds_queue(engine: &str) -> bool {
+    EngineKind::ALL.iter().any(|kind| kind.name() == engine && kind.holds_a_queue())
+}
+
 /// Engine, depth, batches.
 fn engine_and_queue(said: &mut Said, run: &mut Run, problems: &mut Problems) {
     let (name, origin) = match said.word("ioengine") {
@@ -510,8 +514,26 @@ fn engine_and_queue(said: &mut Said, run: &mut Run, problems: &mut Problems) {
         };
         return said.complain_about("ioengine", format!("the engine `{name}` {reason}"), hint, problems);
     };
+    let is_offloaded = said.word("io_submit_mode").is_some_and(|word| word.text() == "offload");
+    let (engine, origin) = match is_offloaded {
+        // fio's threads call the engine, each for one I/O: of an engine of single calls they are a queue on threads.
+        true if engines::makes_single_calls(engine) => {
+            let reason = format!("`io_submit_mode=offload`: `iodepth` threads make the calls of `{name}`");
+            run.note(&said.section.name, format!("{reason}; here they are pread and pwrite (`posixaio`)"));
+            ("posixaio", Origin::Derived { reason })
+        }
+        true => {
+            let message = format!("`io_submit_mode=offload` gives each I/O of `{name}` to a thread of its own");
+            let hint =
+                "leave it out: the engine holds a queue itself, and `lat_ns` counts from the moment each I/O was due";
+            let hint =
+                if engine == "posixaio" || holds_queue(engine) { hint } else { "leave it out, or choose `psync`" };
+            return said.complain_about("io_submit_mode", message, Some(hint.to_owned()), problems);
+        }
+        false => (engine, origin),
+    };
     said.spec.set("ioengine", engine, origin);
-    let holds_a_queue = EngineKind::ALL.iter().any(|kind| kind.name() == engine && kind.holds_a_queue());
+    let holds_a_queue = holds_queue(engine);
     let mut depth = 1_u64;
     if let Some(text) = said.by_row("iodepth", problems) {
         depth = text.parse().unwrap_or(1);

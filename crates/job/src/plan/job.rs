@@ -469,10 +469,14 @@ fn plan_content(planner: &mut Planner, values: &Values, ops: Ops) -> Result<Cont
         kind: fixed.map_or(ContentKind::Random, |fixed| fixed.1),
         pattern: values.pattern("buffer_pattern").unwrap_or_default().to_vec(),
         compressible_percent: percent("buffer_compress_percentage"),
+        compressible_bytes: u32::try_from(values.number("buffer_compress_chunk").unwrap_or(0)).unwrap_or(u32::MAX),
         duplicate_percent: percent("dedupe_percentage"),
         duplicate_count: 0,
         refill: values.bool("refill_buffers"),
     };
+    if content.compressible_percent == 0 {
+        note_unused(planner, values, &["buffer_compress_chunk"], "no part compresses away");
+    }
     let Some((fixed, _)) = fixed.filter(|_| ops.has(OpKind::Write)) else { return Ok(content) };
     let said = |name: &'static str| match name {
         "buffer_pattern" => fixed != name && values.pattern(name).is_some(),
