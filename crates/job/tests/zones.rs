@@ -164,6 +164,7 @@ fn what_zones_do_not_allow_is_refused() {
             "verify_impossible",
             "synced or not",
         ),
+        (PLAIN, &[("lockfile", "exclusive")], "zones_impossible", "would hold the file"),
         (PLAIN, &[("fill_device", "true")], "zones_impossible", "once for all its jobs"),
         (PLAIN, &[("bs", "2m")], "zones_impossible", "does not fit into a zone"),
         (PLAIN, &[("zonecapacity", "2m")], "bad_value", "more than a zone"),

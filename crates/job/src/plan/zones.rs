@@ -185,6 +185,10 @@ fn check_job(values: &Values, job: &InZones<'_>) -> Result<(), Refusal> {
         let reason = "where a block is written is known only when its zone's write pointer is".to_owned();
         return Err(refuse(values, "sync_file_range", reason, "leave it out, or use `fdatasync`"));
     }
+    if values.choice("lockfile").is_some_and(|word| word != "none") {
+        let reason = "each zone has one write in flight, and whoever waits for a zone would hold the file".to_owned();
+        return Err(refuse(values, "lockfile", reason, "leave `lockfile` out"));
+    }
     let against = ["verify_only", "verify_state_save", "write_zone_remainder"];
     let is_verified = values.choice("verify").is_some_and(|word| word != "none");
     if is_verified && let Some(name) = against.into_iter().find(|name| values.bool(name)) {
