@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trueio_compare::{Gate, Named, StoredRun, compare_runs, from_records, Head};
+use trueio_compare::{Gate, Head, Named, StoredRun, compare_runs, from_records};
 use trueio_model::ToolFacts;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -7,7 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use trueio_job::fio::{Surroundings, meet_targets, read, show_command};
-use trueio_job::{EngineAvailability, Machine, Target, explain, explain_refusal, plan};
+use trueio_job::{Machine, Target, explain, explain_refusal, plan};
 
 /// Every file is the input, so that what includes includes itself.
 struct World<'a>(&'a str);
@@ -49,16 +49,7 @@ fuzz_target!(|text: &str| {
     if meet_targets(&mut request.jobs, &nothing, &request.settings).is_err() {
         return;
     }
-    let machine = Machine {
-        memory_bytes: Some(1 << 30),
-        cpus: vec![0, 1],
-        engines: EngineAvailability::all(),
-        entropy: 1,
-        idle_baseline_ns: 0,
-        programs: Vec::new(),
-        beside: trueio_job::Beside::default(),
-        may_be_real_time: None,
-    };
+    let machine = Machine { memory_bytes: Some(1 << 30), cpus: vec![0, 1], ..Machine::unknown() };
     request.jobs.truncate(20);
     match plan(&request.jobs, &nothing, &machine) {
         Ok(plan) => assert!(request.jobs.is_empty() || explain(&plan).starts_with("job ")),

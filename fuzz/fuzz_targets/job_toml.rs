@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trueio_job::{EngineAvailability, Machine, Target, explain, explain_refusal, parse_job_file, plan};
+use trueio_job::{Machine, Target, explain, explain_refusal, parse_job_file, plan};
 
 fuzz_target!(|text: &str| {
     let jobs = match parse_job_file("job.toml", text) {
@@ -18,16 +18,7 @@ fuzz_target!(|text: &str| {
         }
     };
     assert!(!jobs.is_empty());
-    let machine = Machine {
-        memory_bytes: Some(1 << 30),
-        cpus: vec![0, 1],
-        engines: EngineAvailability::all(),
-        entropy: 1,
-        idle_baseline_ns: 0,
-        programs: Vec::new(),
-        beside: trueio_job::Beside::default(),
-        may_be_real_time: None,
-    };
+    let machine = Machine { memory_bytes: Some(1 << 30), cpus: vec![0, 1], ..Machine::unknown() };
     // Nothing exists, so only jobs that touch nothing are planned; no file is ever opened.
     match plan(&jobs, &|_: &str| Target::Missing, &machine) {
         Ok(plan) => assert!(explain(&plan).starts_with("job ")),

@@ -17,26 +17,8 @@ pub fn measure_ruler(clock: AnyClock) -> Ruler {
     let plan = null_plan();
     let start = Start::new();
     start.open();
-    let context = WorkerContext {
-        plan: &plan,
-        worker: 0,
-        files: &[],
-        stop: &AtomicBool::new(false),
-        start: &start,
-        progress: &Progress::default(),
-        clock,
-        sample_window: None,
-        log: None,
-        iolog: None,
-        snapshot: None,
-        judge: None,
-        zones: &[],
-        flow: None,
-        waits_for: &[],
-        ends_with: &[],
-        gate: None,
-        passed: Default::default(),
-    };
+    let (stop, progress) = (AtomicBool::new(false), Progress::default());
+    let context = WorkerContext::new(&plan, &[], &stop, &start, &progress, clock);
     let report = run_worker(&context);
     let reads = &report.ops[0].latency.total;
     Ruler {

@@ -165,24 +165,11 @@ fn side_by_side(jobs: &[Job], waits: bool) -> Vec<WorkerReport> {
             let does_io = |(other, _): &(usize, &Gate)| jobs[*other].plan.engine.does_io();
             let beside: Vec<&Gate> = gates.iter().enumerate().filter(does_io).map(|(_, gate)| gate).collect();
             run_worker(&WorkerContext {
-                plan: &job.plan,
-                worker: 0,
-                files: &[],
-                stop,
-                start,
-                progress,
-                clock,
-                sample_window: None,
-                log: None,
-                iolog: None,
-                snapshot: None,
-                judge: None,
                 flow: Some(flow),
-                zones: &[],
                 waits_for: &before,
                 ends_with: &beside,
                 gate: Some(&gates[index]),
-                passed: Default::default(),
+                ..WorkerContext::new(&job.plan, &[], stop, start, progress, clock)
             })
         };
         let threads: Vec<_> =

@@ -131,26 +131,7 @@ fn run(job: &Job, content: &Rc<RefCell<Vec<u8>>>, lie: Lie) -> WorkerReport {
     let start = Start::new();
     start.open();
     let progress = Progress::default();
-    let context = WorkerContext {
-        plan: &job.plan,
-        worker: 0,
-        files: &[],
-        stop: &job.stop,
-        start: &start,
-        progress: &progress,
-        clock: choose_clock(),
-        sample_window: None,
-        log: None,
-        iolog: None,
-        snapshot: None,
-        judge: None,
-        flow: None,
-        zones: &[],
-        waits_for: &[],
-        ends_with: &[],
-        gate: None,
-        passed: Default::default(),
-    };
+    let context = WorkerContext::new(&job.plan, &[], &job.stop, &start, &progress, choose_clock());
     let clock = VirtualClock::default();
     let disk = Disk {
         clock: clock.clone(),

@@ -96,24 +96,8 @@ fn run(locking: Locking, depth: u32) -> (u64, u64) {
                 });
                 let progress = Progress::default();
                 let context = WorkerContext {
-                    plan: &job.plan,
                     worker,
-                    files: &files,
-                    stop: &job.stop,
-                    start,
-                    progress: &progress,
-                    clock: choose_clock(),
-                    sample_window: None,
-                    log: None,
-                    iolog: None,
-                    snapshot: None,
-                    judge: None,
-                    flow: None,
-                    waits_for: &[],
-                    ends_with: &[],
-                    zones: &[],
-                    gate: None,
-                    passed: Default::default(),
+                    ..WorkerContext::new(&job.plan, &files, &job.stop, start, &progress, choose_clock())
                 };
                 let engine = Noting { worker, files: seen.clone(), noted: Vec::new() };
                 let pool = Buffers::of_pool(BufferPool::new(depth as usize, 4096, 4096).unwrap(), 0);

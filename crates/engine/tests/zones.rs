@@ -14,18 +14,7 @@ const CAPACITY: u64 = 48 * KIB;
 const ZONES: u64 = 8;
 
 fn zone_plan() -> ZonePlan {
-    ZonePlan {
-        zone_bytes: ZONE,
-        capacity_bytes: CAPACITY,
-        is_emulated: true,
-        skip_zones: 0,
-        reads_beyond: false,
-        open_max: 0,
-        worker_open_max: 0,
-        ignores_device_limits: false,
-        early_resets: None,
-        writes_remainder: false,
-    }
+    ZonePlan::emulated(ZONE, CAPACITY)
 }
 
 /// A job on eight zones of 64 KiB, 48 KiB of each used.

@@ -492,18 +492,7 @@ fn a_queue_that_was_not_kept_is_suspect_unless_a_pace_or_a_pause_explains_it() {
     phase.records[0].achieved_depth = Some(3.2);
     phase.judge().assert("achieved_depth", Suspect, "was to keep 64 I/Os in flight and kept 3.20");
     // Zones take one write at a time; reads of zones wait for nobody.
-    phase.jobs[0].zones = Some(trueio_model::ZonePlan {
-        zone_bytes: 1 << 20,
-        capacity_bytes: 1 << 20,
-        is_emulated: true,
-        skip_zones: 0,
-        reads_beyond: false,
-        open_max: 0,
-        worker_open_max: 0,
-        ignores_device_limits: false,
-        early_resets: None,
-        writes_remainder: false,
-    });
+    phase.jobs[0].zones = Some(trueio_model::ZonePlan::emulated(1 << 20, 1 << 20));
     phase.judge().assert("achieved_depth", Suspect, "kept 3.20");
     let reads = std::mem::replace(&mut phase.jobs[0].pattern.mix, OpMix::ReadWrite { read_percent: 50 });
     phase.judge().assert("achieved_depth", NotApplicable, "zones to wait for");

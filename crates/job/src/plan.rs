@@ -155,6 +155,22 @@ pub struct Machine {
     pub beside: Beside,
 }
 
+impl Machine {
+    /// A machine of which nothing is known but that every engine works, so that no rule about it applies.
+    pub fn unknown() -> Self {
+        Self {
+            memory_bytes: None,
+            cpus: Vec::new(),
+            engines: EngineAvailability::all(),
+            entropy: 1,
+            may_be_real_time: None,
+            idle_baseline_ns: 0,
+            programs: Vec::new(),
+            beside: Beside::default(),
+        }
+    }
+}
+
 /// Which engines work here, and why the others do not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineAvailability {

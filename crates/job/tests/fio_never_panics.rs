@@ -8,7 +8,7 @@
 use proptest::prelude::*;
 use trueio_job::fio::options::OPTIONS;
 use trueio_job::fio::{FioError, FioRequest, Surroundings, meet_targets, read, read_job_file, show_command};
-use trueio_job::{EngineAvailability, Machine, Target, explain, explain_refusal, plan};
+use trueio_job::{Machine, Target, explain, explain_refusal, plan};
 
 /// One file, which includes itself, and a variable.
 struct World(String);
@@ -49,16 +49,7 @@ fn judge(result: Result<FioRequest, FioError>) -> bool {
     if meet_targets(&mut request.jobs, &nothing, &request.settings).is_err() {
         return false;
     }
-    let machine = Machine {
-        memory_bytes: Some(1 << 30),
-        cpus: vec![0, 1],
-        engines: EngineAvailability::all(),
-        entropy: 1,
-        may_be_real_time: Some(true),
-        idle_baseline_ns: 0,
-        programs: Vec::new(),
-        beside: trueio_job::Beside::default(),
-    };
+    let machine = Machine { memory_bytes: Some(1 << 30), cpus: vec![0, 1], ..Machine::unknown() };
     request.jobs.truncate(20);
     match plan(&request.jobs, &nothing, &machine) {
         Ok(plan) => explain(&plan).starts_with("job "),

@@ -6,20 +6,11 @@
 //! valid documents removed, doubled or replaced. libFuzzer goes further; this much runs in CI.
 
 use proptest::prelude::*;
-use trueio_job::{EngineAvailability, Machine, TABLE, Target, explain, explain_refusal, parse_job_file, plan};
+use trueio_job::{Machine, TABLE, Target, explain, explain_refusal, parse_job_file, plan};
 use trueio_model::{EngineKind, JobSpec, Origin, RunRecord};
 
 fn machine() -> Machine {
-    Machine {
-        memory_bytes: Some(1 << 30),
-        cpus: vec![0, 1],
-        engines: EngineAvailability::all(),
-        entropy: 1,
-        may_be_real_time: Some(true),
-        idle_baseline_ns: 0,
-        programs: Vec::new(),
-        beside: trueio_job::Beside::default(),
-    }
+    Machine { memory_bytes: Some(1 << 30), cpus: vec![0, 1], ..Machine::unknown() }
 }
 
 /// As `fuzz_targets/job_toml.rs`: read, plan without any target in reach, print.

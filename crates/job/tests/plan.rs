@@ -14,12 +14,11 @@ fn machine() -> Machine {
     Machine {
         memory_bytes: Some(8 << 30),
         cpus: vec![0, 1, 2, 3],
-        engines: EngineAvailability::all(),
         entropy: 42,
         may_be_real_time: Some(true),
         idle_baseline_ns: 500_000_000,
         programs: vec!["dd".into()],
-        beside: Beside::default(),
+        ..Machine::unknown()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is planned and refused of zones, on targets that are described and not touched.
 
-use trueio_job::{EngineAvailability, FactsSource, InUse, Machine, Refusal, Target, plan};
+use trueio_job::{FactsSource, InUse, Machine, Refusal, Target, plan};
 use trueio_model::*;
 
 /// `/dev/zoned` has zones of 64 MiB, `/dev/plain` none; both have 1 GiB. Nothing else exists but the directory.
@@ -66,21 +66,11 @@ impl FactsSource for Described {
 }
 
 fn planned(options: &[(&str, &str)]) -> Result<Plan, Refusal> {
-    let machine = Machine {
-        memory_bytes: None,
-        cpus: Vec::new(),
-        engines: EngineAvailability::all(),
-        entropy: 1,
-        idle_baseline_ns: 0,
-        programs: Vec::new(),
-        beside: trueio_job::Beside::default(),
-        may_be_real_time: Some(true),
-    };
     let mut spec = JobSpec::new("a");
     for (name, value) in [("zonemode", "zbd")].iter().chain(options) {
         spec.set(name, *value, Origin::Preset { name: "test".into() });
     }
-    plan(&[spec], &Described, &machine)
+    plan(&[spec], &Described, &Machine::unknown())
 }
 
 fn job(options: &[(&str, &str)]) -> JobPlan {

@@ -28,6 +28,24 @@ pub struct ZonePlan {
     pub writes_remainder: bool,
 }
 
+impl ZonePlan {
+    /// Zones of files that have none, without limits.
+    pub fn emulated(zone_bytes: u64, capacity_bytes: u64) -> Self {
+        Self {
+            zone_bytes,
+            capacity_bytes,
+            is_emulated: true,
+            skip_zones: 0,
+            reads_beyond: false,
+            open_max: 0,
+            worker_open_max: 0,
+            ignores_device_limits: false,
+            early_resets: None,
+            writes_remainder: false,
+        }
+    }
+}
+
 /// Zones that are reset before they are full, as a garbage collector would.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EarlyResets {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 use trueio_device::{System, target_facts};
-use trueio_job::{EngineAvailability, Machine, Target, plan};
+use trueio_job::{Machine, Target, plan};
 use trueio_model::{CheckOutcome, JobSpec, OpKind, Origin, Outcome, RunRecord};
 use trueio_run::{Observer, Request, run};
 
@@ -23,16 +23,7 @@ fn record(options: &[(&str, &str)]) -> RunRecord {
     for (name, value) in options {
         spec.set(name, *value, Origin::Preset { name: "test".into() });
     }
-    let machine = Machine {
-        memory_bytes: None,
-        cpus: Vec::new(),
-        engines: EngineAvailability::all(),
-        entropy: 1,
-        may_be_real_time: Some(true),
-        idle_baseline_ns: 50_000_000,
-        programs: vec!["dd".into()],
-        beside: trueio_job::Beside::default(),
-    };
+    let machine = Machine { idle_baseline_ns: 50_000_000, programs: vec!["dd".into()], ..Machine::unknown() };
     let plan = plan(&[spec.clone()], &look, &machine).expect("a plan");
     let request = Request { kind: "run".into(), command: Vec::new(), spec: vec![spec], plan, has_evidence: true };
     run(request, &AtomicBool::new(false), &mut Silent)

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use trueio_device::{System, target_facts};
-use trueio_job::{EngineAvailability, Machine};
+use trueio_job::Machine;
 use trueio_model::{
     DirectFacts, DirectSupport, DiskFacts, DurabilityKind, Fact, JobSpec, Outcome, Plan, StudyRecord, StudyRow,
     TargetFacts, TargetKind,
@@ -83,17 +83,8 @@ impl Surroundings for Disks {
                 |f| trueio_job::Target::Present(f.into()),
             ),
         };
-        let machine = Machine {
-            memory_bytes: None,
-            cpus: Vec::new(),
-            engines: EngineAvailability::all(),
-            entropy: 1,
-            idle_baseline_ns: 0,
-            programs: Vec::new(),
-            may_be_real_time: None,
-            beside: trueio_job::Beside::default(),
-        };
-        trueio_job::plan(jobs, &look, &machine).map_err(|refusal| Refused(trueio_job::explain_refusal(&refusal)))
+        trueio_job::plan(jobs, &look, &Machine::unknown())
+            .map_err(|refusal| Refused(trueio_job::explain_refusal(&refusal)))
     }
 
     fn holds(&mut self, needs: &BTreeMap<String, String>, target: &Target) -> Result<Option<Brought>, String> {

@@ -65,6 +65,39 @@ pub struct WorkerContext<'a> {
     pub passed: Cell<Passed>,
 }
 
+impl<'a> WorkerContext<'a> {
+    /// The first worker of a job that is alone: nobody waits for it or looks at it, and nothing is written down.
+    pub fn new(
+        plan: &'a JobPlan,
+        files: &'a [TargetFile],
+        stop: &'a AtomicBool,
+        start: &'a Start,
+        progress: &'a Progress,
+        clock: AnyClock,
+    ) -> Self {
+        Self {
+            plan,
+            worker: 0,
+            files,
+            stop,
+            start,
+            progress,
+            clock,
+            sample_window: None,
+            log: None,
+            iolog: None,
+            snapshot: None,
+            judge: None,
+            zones: &[],
+            flow: None,
+            waits_for: &[],
+            ends_with: &[],
+            gate: None,
+            passed: Cell::default(),
+        }
+    }
+}
+
 impl WorkerContext<'_> {
     /// The worker is ready; returns when the phase begins.
     pub(crate) fn ready(&self) {
@@ -132,24 +165,8 @@ mod tests {
                 (AtomicBool::new(false), Start::new(), Progress::default(), choose_clock());
             let gate = Gate::new(2);
             let context = || WorkerContext {
-                plan: &plan,
-                worker: 0,
-                files: &[],
-                stop: &stop,
-                start: &start,
-                progress: &progress,
-                clock,
-                sample_window: None,
-                log: None,
-                iolog: None,
-                snapshot: None,
-                judge: None,
-                zones: &[],
-                flow: None,
-                waits_for: &[],
-                ends_with: &[],
                 gate: Some(&gate),
-                passed: Cell::default(),
+                ..WorkerContext::new(&plan, &[], &stop, &start, &progress, clock)
             };
             start.open();
             let (first, second) = (context(), context());

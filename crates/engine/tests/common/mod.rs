@@ -240,13 +240,7 @@ impl Job {
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| {
                 run_worker(&WorkerContext {
-                    plan: &self.plan,
                     worker: self.worker,
-                    files: &self.files,
-                    stop: &self.stop,
-                    start,
-                    progress: &progress,
-                    clock: clock(),
                     sample_window,
                     log: self.log.clone(),
                     iolog: self.iolog.clone(),
@@ -254,10 +248,7 @@ impl Job {
                     judge: self.judge.as_deref(),
                     flow: self.flow.as_deref(),
                     zones: &self.zones,
-                    waits_for: &[],
-                    ends_with: &[],
-                    gate: None,
-                    passed: Default::default(),
+                    ..WorkerContext::new(&self.plan, &self.files, &self.stop, start, &progress, clock())
                 })
             });
             worker.join().expect("the worker does not panic")
