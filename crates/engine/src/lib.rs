@@ -40,8 +40,8 @@ pub use content::RandomFill;
 pub use engines::{
     Availability, BlockingEngine, Call, Completion, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup,
     Falloc, Filecreate, Filedelete, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NameCall,
-    NamesEngine, NullEngine, PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, Sync, TargetFile, Vsync,
-    advise, availability,
+    NamesEngine, NullEngine, PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, Sync, TargetFile,
+    TrimCall, Vsync, advise, availability,
 };
 pub use file_lock::FileLock;
 pub use log::{IssuedIo, LogChunk, LogDoor, LoggedIo, log_channel};

@@ -305,10 +305,10 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
 
     /// Jobs whose next I/O needs more than a free slot: bytes that are fetched, or a place in a zone.
     #[cold]
-    fn settle_place(&mut self, request: &mut Request, queued: usize, last: &mut u64) -> Option<Wait> {
+    fn settle_place(&mut self, request: &mut Request, queued: usize) -> Option<Wait> {
         match self.supply {
             Some(_) => self.collect_from_source(request, queued),
-            None => self.settle_in_zone(request, last),
+            None => self.settle_in_zone(request),
         }
     }
 
@@ -490,7 +490,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                             break;
                         }
                     }
-                    if has_place && let Some(for_what) = self.settle_place(&mut request, queued, last) {
+                    if has_place && let Some(for_what) = self.settle_place(&mut request, queued) {
                         wait = for_what;
                         break;
                     }

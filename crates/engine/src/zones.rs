@@ -18,7 +18,7 @@ use crate::engines::TargetFile;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
@@ -518,19 +518,19 @@ fn around(zone: u32, region: &Range<u32>) -> impl Iterator<Item = u32> + use<> {
 }
 
 /// Empties a zone.
-pub(crate) fn reset_zone(file: &File, zone: &Range<u64>) -> io::Result<()> {
-    on_range(file, BLKRESETZONE, zone)
+pub(crate) fn reset_zone(device: RawFd, zone: &Range<u64>) -> io::Result<()> {
+    on_range(device, BLKRESETZONE, zone)
 }
 
 /// Makes a zone full, wherever its pointer is.
-pub(crate) fn finish_zone(file: &File, zone: &Range<u64>) -> io::Result<()> {
-    on_range(file, BLKFINISHZONE, zone)
+pub(crate) fn finish_zone(device: RawFd, zone: &Range<u64>) -> io::Result<()> {
+    on_range(device, BLKFINISHZONE, zone)
 }
 
-fn on_range(file: &File, call: u64, zone: &Range<u64>) -> io::Result<()> {
+fn on_range(device: RawFd, call: u64, zone: &Range<u64>) -> io::Result<()> {
     let range = [zone.start / SECTOR_BYTES, (zone.end - zone.start) / SECTOR_BYTES];
     // SAFETY: both calls read two 64-bit words (`struct blk_zone_range`), which live until the call returns.
-    match unsafe { libc::ioctl(file.as_raw_fd(), call as _, range.as_ptr()) } {
+    match unsafe { libc::ioctl(device, call as _, range.as_ptr()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -19,7 +19,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering::Release};
 use std::time::Duration;
-use trueio_engine::{Start, availability};
+use trueio_engine::{Start, TrimCall, availability};
 use trueio_model::{
     Arrivals, BlockSizes, Checksum, ContentKind, EngineKind, FileSelection, Flush, OpKind, OpMix, RangeSync, SampledIo,
     SimulatedDevice,
@@ -777,7 +777,7 @@ fn a_block_device_is_read_written_and_discarded_like_a_file() {
     for way in on_files() {
         let open = if way.kind == EngineKind::Mmap { Open::ReadWrite } else { Open::Direct };
         let job = way.job().on(&[&device.device], 4 * MIB, open).op(OpKind::Write).verify(Checksum::Crc32c);
-        assert!(job.files[0].is_block_device);
+        assert_eq!(job.files[0].trim_call, TrimCall::Discard);
         let report = job.with(|p| p.flush.end_fsync = true).run();
         assert_clean(&report, way.name);
         assert_eq!(report.verified_block_count, 1024, "{}", way.name);

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use trueio_direct::BufferPool;
 use trueio_engine::{
-    Completion, Engine, EngineSetup, IoUringEngine, LibaioEngine, Request, Start, TargetFile, availability,
+    Completion, Engine, EngineSetup, IoUringEngine, LibaioEngine, Request, Start, TargetFile, TrimCall, availability,
 };
 use trueio_model::{
     Advice, BlockSizes, Checksum, ContentKind, CpuLoad, EngineKind, Histogram, IoPriority, OpKind, PriorityShare,
@@ -126,7 +126,7 @@ fn a_drained_io_waits_for_those_before_it() {
         let pipe = TargetFile {
             file: Arc::new(OwnedFd::from(reader).into()),
             path: "pipe".to_owned(),
-            is_block_device: false,
+            trim_call: TrimCall::PunchHole,
             end_bytes: 0,
             lock: None,
         };

@@ -38,6 +38,21 @@ fn fio(machine: &mut Machine, device: &str, words: &str) -> Vec<([u64; 3], u64)>
     document["jobs"].as_array().expect("jobs").iter().map(of).collect()
 }
 
+/// Trims zones: there are some, and each is in the log with the length of a zone.
+fn assert_trims_are_logged(machine: &mut Machine, device: &str, words: &str) {
+    let trimmed = machine.trueio(&format!(
+        "fio --output-format=json --zonemode=zbd --direct=1 --filename={device} --overwrite_existing={device} --name=t \
+         --bs=4m --write_lat_log=/tmp/t {words}"
+    ));
+    assert_eq!(trimmed.code, 0, "{words}: {}{}", trimmed.out, trimmed.err);
+    let document: serde_json::Value = serde_json::from_str(&trimmed.out).expect("JSON");
+    let trim = &document["jobs"][0]["trim"];
+    let count = trim["total_ios"].as_u64().expect("a number");
+    assert!(count > 0 && trim["iops"].as_f64() > Some(0.0), "{words}: {trim}");
+    let logged = machine.ok("grep -c ', 2, 4194304, ' /tmp/t_lat.1.log; rm /tmp/t_*.log");
+    assert_eq!(logged, count.to_string(), "{words}");
+}
+
 #[test]
 fn a_zoned_device_is_written_at_its_write_pointers_and_refuses_nothing() {
     on(&machine(), |machine| {
@@ -69,14 +84,11 @@ fn a_zoned_device_is_written_at_its_write_pointers_and_refuses_nothing() {
         let found = fio(machine, &device, verified);
         assert!(found[0].0[1] >= 614 && found[0].1 > 10, "{found:?}");
         // A trim resets a zone; empty ones and conventional ones have nothing to lose.
-        let trimmed = machine.trueio(&format!(
-            "fio --output-format=json --zonemode=zbd --direct=1 --filename={device} --overwrite_existing={device} --name=t \
-             --rw=randtrim --bs=4m"
-        ));
-        assert_eq!(trimmed.code, 0, "{}{}", trimmed.out, trimmed.err);
-        let document: serde_json::Value = serde_json::from_str(&trimmed.out).expect("JSON");
-        let trim = &document["jobs"][0]["trim"];
-        assert!(trim["total_ios"].as_u64() > Some(0) && trim["iops"].as_f64() > Some(0.0), "{trim}");
+        assert_trims_are_logged(machine, &device, "--rw=randtrim");
+        fio(machine, &device, &format!("--name=w --rw=write {sequential}"));
+        assert_trims_are_logged(machine, &device, "--rw=trim --ioengine=io_uring --iodepth=4 --rate_iops=500");
+        fio(machine, &device, &format!("--name=w --rw=write {sequential}"));
+        assert_trims_are_logged(machine, &device, "--rw=trim --ioengine=libaio --iodepth=4");
         let empty = machine.trueio(&format!(
             "fio --zonemode=zbd --direct=1 --filename={device} --name=r --rw=read --offset=2z --size=14z"
         ));

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use trueio_direct::{AlignedBuffer, DirectFile, Granted, OpenOptions, Policy};
-use trueio_engine::{FileLock, RandomFill, TargetFile, ZoneMap};
+use trueio_engine::{FileLock, RandomFill, TargetFile, TrimCall, ZoneMap};
 use trueio_model::{DirectPolicy, FilePlan, JobPlan, Locking, Prepare, SyncMode};
 
 /// Bytes written at once when a file is filled.
@@ -277,13 +277,18 @@ impl Prepared {
                 notes.push(format!("`{}`: {}", file.path, opened.reason()));
             }
             let opened = opened.into_file();
-            let is_block_device = opened.metadata().is_ok_and(|m| m.file_type().is_block_device());
+            let has_own_zones = job.zones.is_some_and(|zones| !zones.is_emulated);
+            let trim_call = match opened.metadata().is_ok_and(|m| m.file_type().is_block_device()) {
+                true if has_own_zones => TrimCall::ResetZone,
+                true => TrimCall::Discard,
+                false => TrimCall::PunchHole,
+            };
             let advised = trueio_engine::advise(&opened, job.handling.advice, file.offset_bytes, file.size_bytes);
             advised.map_err(|source| FileError::Advise { path: file.path.clone(), source })?;
             targets.push(TargetFile {
                 file: Arc::new(opened),
                 path: file.path.clone(),
-                is_block_device,
+                trim_call,
                 end_bytes: file.offset_bytes + file.size_bytes,
                 lock: match job.handling.locking {
                     Locking::None => None,

@@ -10,7 +10,7 @@
 //!
 //! Source: io_uring_setup(2), io_uring_enter(2), io_uring_register(2).
 
-use super::{Completion, Engine, EngineError, EngineSetup, TargetFile, rwf, sync_descriptor, trim};
+use super::{Completion, Engine, EngineError, EngineSetup, TargetFile, TrimCall, rwf, sync_descriptor, trim};
 use crate::priority::Chooser;
 use crate::request::Request;
 use io_uring::{IoUring, opcode, squeue, types};
@@ -305,7 +305,7 @@ impl Engine for IoUringEngine {
         let entry = match request.op {
             OpKind::Read => self.transfer::<true>(slot, request, buffer),
             OpKind::Write => self.transfer::<false>(slot, request, buffer),
-            OpKind::Trim if self.files[usize::from(request.file)].is_block_device => {
+            OpKind::Trim if self.files[usize::from(request.file)].trim_call != TrimCall::PunchHole => {
                 self.discards.push((slot, *request));
                 return;
             }
@@ -478,7 +478,8 @@ impl IoUringEngine {
     fn discard(&mut self) {
         for i in 0..self.discards.len() {
             let (slot, request) = self.discards[i];
-            let result = trim(self.descriptors[usize::from(request.file)], true, &request);
+            let call = self.files[usize::from(request.file)].trim_call;
+            let result = trim(self.descriptors[usize::from(request.file)], call, &request);
             self.push(opcode::Nop::new().build().user_data(data_with_result(slot, result)));
         }
         self.discards.clear();

@@ -60,12 +60,23 @@ pub struct TargetFile {
     pub file: Arc<File>,
     /// Its path, for messages.
     pub path: String,
-    /// True for a block device: trims are `BLKDISCARD` instead of a punched hole.
-    pub is_block_device: bool,
+    /// What a trim of it is.
+    pub trim_call: TrimCall,
     /// First byte behind the region under test: what `mmap` has to map.
     pub end_bytes: u64,
     /// Its lock, if the job locks its files.
     pub lock: Option<Arc<FileLock>>,
+}
+
+/// What a trim of a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrimCall {
+    /// `fallocate` punches a hole.
+    PunchHole,
+    /// `BLKDISCARD` of a block device.
+    Discard,
+    /// `BLKRESETZONE` of a block device with zones that are written in order.
+    ResetZone,
 }
 
 /// What an engine is made from.
@@ -261,20 +272,27 @@ pub(crate) fn sync_range(fd: RawFd, offset: u64, bytes: u64, flags: u32) -> i64 
     if result == 0 { 0 } else { negative_errno() }
 }
 
-/// Discards a range: `BLKDISCARD` on a device, a punched hole in a file. The length, or the
-/// negative error number.
-fn trim(fd: RawFd, is_block_device: bool, request: &Request) -> i64 {
+/// Discards a range, as the file has it. The length, or the negative error number.
+fn trim(fd: RawFd, call: TrimCall, request: &Request) -> i64 {
     const BLKDISCARD: u64 = 0x1277;
-    let result = if is_block_device {
-        let range = [request.offset, u64::from(request.length)];
-        // SAFETY: BLKDISCARD reads two 64-bit words from the pointer, and they live until it returns.
-        unsafe { libc::ioctl(fd, BLKDISCARD as _, range.as_ptr()) }
-    } else {
-        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: a plain call on an open descriptor.
-        unsafe { libc::fallocate(fd, mode, request.offset as i64, i64::from(request.length)) }
+    let (offset, length) = (request.offset, u64::from(request.length));
+    let result = match call {
+        TrimCall::PunchHole => {
+            let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+            // SAFETY: a plain call on an open descriptor.
+            unsafe { libc::fallocate(fd, mode, offset as i64, length as i64) }
+        }
+        TrimCall::Discard => {
+            let range = [offset, length];
+            // SAFETY: BLKDISCARD reads two 64-bit words from the pointer, and they live until it returns.
+            unsafe { libc::ioctl(fd, BLKDISCARD as _, range.as_ptr()) }
+        }
+        TrimCall::ResetZone => match crate::zones::reset_zone(fd, &(offset..offset + length)) {
+            Ok(()) => 0,
+            Err(error) => return -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
+        },
     };
-    if result == 0 { i64::from(request.length) } else { negative_errno() }
+    if result == 0 { length as i64 } else { negative_errno() }
 }
 
 /// The RWF flags of one I/O. `RWF_DSYNC` and `RWF_ATOMIC` are for writes only.

@@ -10,7 +10,8 @@
 //! Source: aio(7), and "glibc's implementation" there.
 
 use super::{
-    Completion, Engine, EngineError, EngineSetup, TargetFile, descriptors, negative_errno, sync_descriptor, trim,
+    Completion, Engine, EngineError, EngineSetup, TargetFile, TrimCall, descriptors, negative_errno, sync_descriptor,
+    trim,
 };
 use crate::request::Request;
 use std::collections::VecDeque;
@@ -84,7 +85,7 @@ impl Drop for PosixaioEngine {
 }
 
 /// Carries out requests until the queue is closed.
-fn serve(shared: &Shared, files: &[RawFd], block_devices: &[bool]) {
+fn serve(shared: &Shared, files: &[RawFd], trim_calls: &[TrimCall]) {
     loop {
         let task = {
             let mut state = shared.lock();
@@ -106,7 +107,7 @@ fn serve(shared: &Shared, files: &[RawFd], block_devices: &[bool]) {
             match op {
                 OpKind::Read => libc::pread(fd, task.buffer.cast(), length as usize, offset as i64),
                 OpKind::Write => libc::pwrite(fd, task.buffer.cast(), length as usize, offset as i64),
-                OpKind::Trim => trim(fd, block_devices[usize::from(file)], &task.request) as isize,
+                OpKind::Trim => trim(fd, trim_calls[usize::from(file)], &task.request) as isize,
                 OpKind::Sync => unreachable!("the worker makes sync calls itself"),
             }
         };
@@ -143,9 +144,9 @@ impl PosixaioEngine {
         };
         for index in 0..count {
             let (shared, files) = (Arc::clone(&shared), engine.files.clone());
-            let block_devices: Vec<bool> = setup.files.iter().map(|file| file.is_block_device).collect();
+            let trim_calls: Vec<TrimCall> = setup.files.iter().map(|file| file.trim_call).collect();
             let builder = std::thread::Builder::new().name(format!("posixaio-{index}")).stack_size(STACK_BYTES);
-            let thread = builder.spawn(move || serve(&shared, &files, &block_devices));
+            let thread = builder.spawn(move || serve(&shared, &files, &trim_calls));
             engine.threads.push(thread.map_err(|source| EngineError {
                 engine: Self::KIND,
                 attempted: format!("starting thread {} of {count}", index + 1),

@@ -3,8 +3,8 @@
 //! The generator knows nothing of zones. Of its requests a random job keeps the zone, and a sequential one only the
 //! operation and the length: it goes through the zones by cursors of its own.
 //!
-//! Resets and finishes are plain calls between two I/Os, in nobody's latency; a trim of a zone is a reset too, and is
-//! timed as a trim. While they last, completions are noticed late.
+//! Resets and finishes that a write asks for are plain calls between two I/Os, in nobody's latency. While they last,
+//! completions are noticed late. A trim empties a whole zone, and is an I/O as any other.
 
 use super::{Wait, Worker};
 use crate::clock::Clock;
@@ -14,6 +14,7 @@ use crate::zones::{Member, Place, Wish, ZoneMap, finish_zone, reset_zone};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use trueio_model::{JobPlan, OpKind, OpMix, Order, ZonePlan, ZoneUse};
 
@@ -110,6 +111,13 @@ impl Zoned {
                     plan.open_max, file.path
                 ));
             }
+            if job.pattern.mix == OpMix::Only(OpKind::Trim) && plan.zone_bytes > u64::from(u32::MAX) {
+                return Err(format!(
+                    "`{}` has zones of {} bytes, and one I/O moves less than 4 GiB: they cannot be trimmed; \
+                     `blkzone reset` empties them",
+                    file.path, plan.zone_bytes
+                ));
+            }
             if plan.early_resets.is_some() {
                 map.watch(&zones);
             }
@@ -178,6 +186,9 @@ impl Zoned {
     }
 }
 
+/// A call on one zone of a device.
+type ZoneCall = fn(RawFd, &Range<u64>) -> io::Result<()>;
+
 /// What became of a request.
 enum Found {
     /// It has its place.
@@ -188,21 +199,18 @@ enum Found {
     Over,
     /// There is nothing to be read or trimmed.
     Nothing,
-    /// It was done already, as a plain call.
-    Done,
 }
 
 impl<E: Engine, C: Clock> Worker<'_, E, C> {
-    /// Gives a request its place in the zones; `None`: it may be issued. `last` becomes the moment at which it ended, if it
-    /// was done as a plain call.
+    /// Gives a request its place in the zones; `None`: it may be issued.
     #[cold]
-    pub(super) fn settle_in_zone(&mut self, request: &mut Request, last: &mut u64) -> Option<Wait> {
+    pub(super) fn settle_in_zone(&mut self, request: &mut Request) -> Option<Wait> {
         let mut zoned = self.zoned.take()?;
         let was_reading = request.op == OpKind::Read;
         let found = match request.op {
             OpKind::Read => self.place_read(&mut zoned, request),
             OpKind::Write => self.place_write(&mut zoned, request),
-            OpKind::Trim => self.place_trim(&mut zoned, request, last),
+            OpKind::Trim => self.place_trim(&mut zoned, request),
             OpKind::Sync => Found::Placed,
         };
         let wait = match found {
@@ -211,11 +219,6 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 None
             }
             Found::Wait(wait) => Some(wait),
-            Found::Done => {
-                zoned.has_found = true;
-                self.block_at += 1;
-                Some(Wait::No)
-            }
             Found::Over if !zoned.is_over(op_index(request.op)) => {
                 self.block_at += 1;
                 Some(Wait::No)
@@ -320,14 +323,12 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 Place::Held { by_oneself: true } => return Found::Wait(Wait::Everything),
                 Place::Held { by_oneself: false } => return Found::Wait(Wait::Flow),
                 Place::Reset(number) => {
-                    if !self.reset(zoned, request.file, number) {
+                    if !self.reset_held(zoned, request.file, number) {
                         return Found::Wait(Wait::Everything);
                     }
-                    zoned.since_reset = 0;
-                    zoned.reset_count += 1;
                 }
                 Place::Finish(number) => {
-                    if !self.finish_one(zoned, request.file, number) {
+                    if !self.finish_held(zoned, request.file, number) {
                         return Found::Wait(Wait::Everything);
                     }
                 }
@@ -392,7 +393,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         Found::Nothing
     }
 
-    fn place_trim(&mut self, zoned: &mut Zoned, request: &mut Request, last: &mut u64) -> Found {
+    fn place_trim(&mut self, zoned: &mut Zoned, request: &mut Request) -> Found {
         let file = &mut zoned.files[usize::from(request.file)];
         let taken = if zoned.is_random {
             let zone = file.map.number_at(request.offset);
@@ -423,62 +424,27 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         };
         let bounds = file.map.bounds(number);
         request.offset = bounds.start;
-        request.length = u32::try_from(bounds.end - bounds.start).unwrap_or(u32::MAX);
-        if file.map.is_emulated() {
-            return Found::Placed;
-        }
-        let before = self.clock.now();
-        if !self.reset(zoned, request.file, number) {
-            self.recorder.op(OpKind::Trim).error_count += 1;
-            return Found::Wait(Wait::Everything);
-        }
-        let now = self.clock.now();
-        *last = now;
-        self.pending_due = None;
-        self.note_issued(request);
-        let ns = self.clock.to_ns(now - before);
-        let recorder = self.recorder.op(OpKind::Trim);
-        recorder.io_count += 1;
-        recorder.byte_count += u64::from(request.length);
-        recorder.interval.record(ns);
-        if !E::BLOCKS {
-            recorder.set.submission.record(ns);
-            recorder.set.completion.record(0);
-        }
-        self.samples.offer(request, before, now, &self.clock);
-        if now >= self.next_event {
-            self.handle_events(now);
-        }
-        Found::Done
+        request.length = (bounds.end - bounds.start) as u32;
+        Found::Placed
     }
 
     /// Empties a zone that is held; false if that failed.
-    fn reset(&mut self, zoned: &mut Zoned, file: u16, number: u32) -> bool {
+    fn reset_held(&mut self, zoned: &mut Zoned, file: u16, number: u32) -> bool {
         let map = zoned.files[usize::from(file)].map.clone();
-        let bounds = map.bounds(number);
-        let target = self.context.files.get(usize::from(file));
-        if let Some(target) = target.filter(|_| !map.is_emulated())
-            && let Err(error) = reset_zone(&target.file, &bounds)
-        {
-            map.failed(number, Some(target));
-            self.note_zone_failure("resetting", file, &bounds, &error);
+        if !self.call_zone("resetting", reset_zone, &map, file, number) {
             return false;
         }
         map.was_reset(number);
-        self.forget(zoned, file, &bounds);
+        zoned.since_reset = 0;
+        zoned.reset_count += 1;
+        self.forget(zoned, file, &map.bounds(number));
         true
     }
 
     /// Closes a zone that is held and has room; false if that failed.
-    fn finish_one(&mut self, zoned: &mut Zoned, file: u16, number: u32) -> bool {
+    fn finish_held(&mut self, zoned: &mut Zoned, file: u16, number: u32) -> bool {
         let map = zoned.files[usize::from(file)].map.clone();
-        let bounds = map.bounds(number);
-        let target = self.context.files.get(usize::from(file));
-        if let Some(target) = target.filter(|_| !map.is_emulated())
-            && let Err(error) = finish_zone(&target.file, &bounds)
-        {
-            map.failed(number, Some(target));
-            self.note_zone_failure("finishing", file, &bounds, &error);
+        if !self.call_zone("finishing", finish_zone, &map, file, number) {
             return false;
         }
         map.was_finished(number);
@@ -486,10 +452,18 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         true
     }
 
-    fn note_zone_failure(&mut self, verb: &str, file: u16, bounds: &Range<u64>, error: &io::Error) {
-        let path = self.plan_path(file);
-        self.fatal.get_or_insert(format!("{verb} the zone at byte {} of `{path}` failed: {error}", bounds.start));
+    /// Makes a call on a zone that is held, if the device has zones itself; false if that failed.
+    fn call_zone(&mut self, verb: &str, call: ZoneCall, map: &ZoneMap, file: u16, number: u32) -> bool {
+        let Some(target) = self.context.files.get(usize::from(file)).filter(|_| !map.is_emulated()) else {
+            return true;
+        };
+        let bounds = map.bounds(number);
+        let Err(error) = call(target.file.as_raw_fd(), &bounds) else { return true };
+        map.failed(number, Some(target));
+        let (start, path) = (bounds.start, &target.path);
+        self.fatal.get_or_insert(format!("{verb} the zone at byte {start} of `{path}` failed: {error}"));
         self.is_done = true;
+        false
     }
 
     /// What was written to a zone is gone, and is not compared.

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use trueio_engine::{
-    AnyClock, IssuedIo, LogDoor, LoggedIo, Progress, Snapshot, Start, TargetFile, WorkerContext, WorkerReport,
-    choose_clock, log_channel, run_worker,
+    AnyClock, IssuedIo, LogDoor, LoggedIo, Progress, Snapshot, Start, TargetFile, TrimCall, WorkerContext,
+    WorkerReport, choose_clock, log_channel, run_worker,
 };
 use trueio_model::{
     Arrivals, BlockSizes, EngineKind, FilePlan, Histogram, JobPlan, OpKind, OpMix, OpRecord, Order, Pace, Prepare,
@@ -294,11 +294,11 @@ pub fn try_target(path: &Path, end_bytes: u64, open: Open) -> std::io::Result<Ta
         .write(open != Open::ReadOnly)
         .custom_flags(if open == Open::Direct { libc::O_DIRECT } else { 0 })
         .open(path)?;
-    let is_block_device = {
+    let trim_call = {
         use std::os::unix::fs::FileTypeExt;
-        file.metadata()?.file_type().is_block_device()
+        if file.metadata()?.file_type().is_block_device() { TrimCall::Discard } else { TrimCall::PunchHole }
     };
-    Ok(TargetFile { file: Arc::new(file), path: path.display().to_string(), is_block_device, end_bytes, lock: None })
+    Ok(TargetFile { file: Arc::new(file), path: path.display().to_string(), trim_call, end_bytes, lock: None })
 }
 
 /// A file of `size` bytes of ones, really written.

@@ -29,8 +29,8 @@ pub use calls::{Falloc, Ftruncate, Psync, Pvsync, Pvsync2, Sync, Vsync};
 pub use splice::Splice;
 
 use super::{
-    Completion, Engine, EngineError, EngineSetup, TargetFile, advise, descriptors, negative_errno, sync_descriptor,
-    trim,
+    Completion, Engine, EngineError, EngineSetup, TargetFile, TrimCall, advise, descriptors, negative_errno,
+    sync_descriptor, trim,
 };
 use crate::request::Request;
 use std::fs::File;
@@ -71,7 +71,7 @@ pub trait Call: Sized + std::fmt::Debug {
 pub struct BlockingEngine<C> {
     call: C,
     files: Vec<RawFd>,
-    block_devices: Vec<bool>,
+    trim_calls: Vec<TrimCall>,
     request: Request,
     buffer: *mut u8,
     result: Option<i64>,
@@ -101,7 +101,7 @@ impl<C: Call> BlockingEngine<C> {
         Ok(Self {
             call: C::new(setup)?,
             files: descriptors(&open),
-            block_devices: open.iter().map(|f| f.is_block_device).collect(),
+            trim_calls: open.iter().map(|f| f.trim_call).collect(),
             request: Request::NONE,
             buffer: std::ptr::null_mut(),
             result: None,
@@ -145,7 +145,7 @@ impl<C: Call> Engine for BlockingEngine<C> {
             // SAFETY: as above.
             OpKind::Write => unsafe { self.call.transfer::<false>(file, fd, self.buffer, length, offset) },
             OpKind::Trim => {
-                self.result = Some(trim(fd, self.block_devices[file], request));
+                self.result = Some(trim(fd, self.trim_calls[file], request));
                 return Ok(());
             }
             OpKind::Sync => unreachable!("the worker makes sync calls itself"),
