@@ -5,12 +5,13 @@ use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use trueio_device::{Holder, HolderKind, Holders, System};
-use trueio_engine::availability;
+use trueio_engine::{Access, availability};
 use trueio_job::{
-    Beside, DeviceUse, EngineAvailability, EngineState, FactsSource, Identity, InUse, Machine, Mark, Target, UseKind,
+    Beside, DeviceUse, EngineAvailability, EngineState, FactsSource, Identity, InUse, Machine, Mark, PathUse, Target,
+    UseKind,
 };
 use trueio_model::{
-    DirectFacts, DirectSupport, Fact, IologSummary, ReplaySettings, SourceAddress, TargetFacts, TargetKind,
+    DirectFacts, DirectSupport, Fact, IologSummary, ReplaySettings, SourceAddress, TargetFacts, TargetKind, UserPlan,
 };
 
 /// How long disks are watched idle before each phase, in nanoseconds.
@@ -157,6 +158,20 @@ impl FactsSource for Live {
         }
         let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
         trueio_model::scan_iolog(file, settings).map_err(|e| e.to_string())
+    }
+
+    fn user(&self, uid: Option<u32>, gid: Option<u32>) -> Result<Option<UserPlan>, String> {
+        trueio_engine::user_of(uid, gid).map_err(|error| error.to_string())
+    }
+
+    fn may_use(&self, user: UserPlan, path: &str, usage: PathUse) -> Result<(), String> {
+        let access = match usage {
+            PathUse::Read => Access::READ_OK,
+            PathUse::Write => Access::READ_OK | Access::WRITE_OK,
+            PathUse::MakeFilesIn => Access::WRITE_OK | Access::EXEC_OK,
+        };
+        let path = if path == "-" { "/dev/stdin" } else { path };
+        trueio_engine::may_use(user, Path::new(path), access).map_err(|error| error.to_string())
     }
 
     fn identity(&self, path: &str) -> Identity {

@@ -12,6 +12,7 @@
 //!
 //! Sources: kill(2), prctl(2) `PR_SET_PDEATHSIG`, waitid(2) `WNOWAIT`, wait4(2), proc(5) `/proc/pid/stat`.
 
+use crate::credentials::become_user;
 use crate::output_file::create_output;
 use crate::recorder::WorkerReport;
 use crate::worker::{WorkerContext, usage_of};
@@ -21,7 +22,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use trueio_model::ExecPlan;
+use trueio_model::{ExecPlan, UserPlan};
 
 /// How often the program is looked at.
 const LOOK: Duration = Duration::from_millis(10);
@@ -30,7 +31,7 @@ const GONE: Duration = Duration::from_secs(30);
 
 /// Runs the program from the phase's start to its end, or to the end of the job's time.
 pub(crate) fn run(context: &WorkerContext<'_>, plan: &ExecPlan) -> WorkerReport {
-    let prepared = prepare(plan);
+    let prepared = prepare(plan, context.plan.user);
     context.reached();
     let limits = &context.plan.limits;
     let head = Duration::from_nanos(limits.start_delay_ns);
@@ -57,7 +58,7 @@ fn sleep(length: Duration, context: &WorkerContext<'_>) -> bool {
 }
 
 /// The program, and where its messages go.
-fn prepare(plan: &ExecPlan) -> Result<Command, String> {
+fn prepare(plan: &ExecPlan, user: Option<UserPlan>) -> Result<Command, String> {
     let (program, arguments) = plan.arguments.split_first().ok_or("no program is named")?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
@@ -73,9 +74,11 @@ fn prepare(plan: &ExecPlan) -> Result<Command, String> {
     };
     // A group of its own: a Ctrl-C is for this program, and what the other one starts ends with it.
     command.stdout(output).stderr(errors).process_group(0);
-    // SAFETY: between fork and exec a plain system call is made, nothing else.
+    // SAFETY: between fork and exec plain system calls are made, nothing else.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
+            // The program only: this thread ends it, whoever it becomes.
+            user.map_or(Ok(()), become_user)?;
             // Killed in whatever way, this program leaves no other behind.
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             Ok(())

@@ -15,6 +15,7 @@ mod burn;
 mod clock;
 mod command;
 mod content;
+mod credentials;
 mod engines;
 mod exec;
 mod file_lock;
@@ -37,6 +38,7 @@ mod zones;
 pub use buffers::Buffers;
 pub use clock::{AnyClock, Clock, ClockMark, MonotonicClock, TscClock, VirtualClock, choose_clock};
 pub use content::RandomFill;
+pub use credentials::{Access, Acting, become_user, may_use, user_of};
 pub use engines::{
     Availability, BlockingEngine, Call, Completion, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup,
     Falloc, Filecreate, Filedelete, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NameCall,

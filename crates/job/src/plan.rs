@@ -33,6 +33,7 @@ mod replay;
 mod source;
 mod steps;
 mod tolerance;
+mod user;
 mod values;
 mod verify;
 mod zones;
@@ -50,7 +51,7 @@ use files::Created;
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_model::{
     EngineKind, Grouping, IologSummary, JobPlan, JobSpec, OpKind, Plan, Prepare, ReplaySettings, SourceAddress,
-    TargetFacts,
+    TargetFacts, UserPlan,
 };
 
 /// No space left on the device, as in errno(3).
@@ -67,6 +68,28 @@ pub enum Target {
     Missing,
     /// Nobody can say; the reason (`Permission denied (os error 13)`).
     Unreadable(String),
+}
+
+/// What a job does with a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathUse {
+    /// It reads the file.
+    Read,
+    /// It reads and writes the file.
+    Write,
+    /// It makes files in the directory.
+    MakeFilesIn,
+}
+
+impl PathUse {
+    /// It in words: may not ….
+    pub fn verb(self) -> &'static str {
+        match self {
+            PathUse::Read => "read",
+            PathUse::Write => "write",
+            PathUse::MakeFilesIn => "make files in",
+        }
+    }
 }
 
 /// Who knows what a path names. For plans that write no block device, a closure `Fn(&str) -> Target`
@@ -110,6 +133,24 @@ pub trait FactsSource {
     fn iolog(&self, log: &str, settings: &ReplaySettings) -> Result<IologSummary, String> {
         let _ = (log, settings);
         Err("nobody read it".to_owned())
+    }
+
+    /// Whom a job acts as that asks for these numbers of a user and a group; `None`: as this process does anyway.
+    ///
+    /// # Errors
+    /// Why this process may not act so.
+    fn user(&self, uid: Option<u32>, gid: Option<u32>) -> Result<Option<UserPlan>, String> {
+        let _ = (uid, gid);
+        Err("nobody asked the system".to_owned())
+    }
+
+    /// Whether a user may use a path so. Asked of what jobs use that act as another user.
+    ///
+    /// # Errors
+    /// Why not.
+    fn may_use(&self, user: UserPlan, path: &str, usage: PathUse) -> Result<(), String> {
+        let _ = (user, path, usage);
+        Ok(())
     }
 
     /// Which file a path leads to. Asked where two names of one file matter: of outputs, and of files that are
@@ -266,6 +307,7 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     planner.check_free_space(&jobs)?;
     across::check_verify(&mut planner, &jobs)?;
     check_remade(&jobs)?;
+    user::check_users(facts, &jobs, specs)?;
     check_phases(&jobs, machine)?;
     let idle_baseline_ns = machine.idle_baseline_ns;
     Ok(Plan { jobs, idle_baseline_ns, accepted_checks: Vec::new(), notes: planner.notes })

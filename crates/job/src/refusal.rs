@@ -7,7 +7,7 @@ use crate::in_use::{DeviceUse, Mark, UseKind, marks_in_words};
 use miette::Diagnostic;
 use std::fmt;
 use trueio_model::units::format_bytes;
-use trueio_model::{EngineKind, Origin};
+use trueio_model::{EngineKind, Origin, UserPlan};
 
 /// A job that was not planned, and why.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -453,6 +453,26 @@ pub enum Rule {
         /// Which option.
         option: &'static str,
     },
+    /// A user that this process may not act as.
+    #[error("{said} cannot be kept: this process may not act as another user: {reason}")]
+    UserNotPermitted {
+        /// What was asked for.
+        said: String,
+        /// The system's answer.
+        reason: String,
+    },
+    /// What a job's user may not use.
+    #[error("{user} may not {verb} `{path}`: {reason}")]
+    UserMayNot {
+        /// Whom the job acts as.
+        user: UserPlan,
+        /// What it would use.
+        path: String,
+        /// How.
+        verb: &'static str,
+        /// Why not.
+        reason: String,
+    },
     /// The buffers do not fit into memory.
     #[error("the buffers of this phase take {}, and the machine has {}", format_bytes(*needed_bytes), format_bytes(*memory_bytes))]
     BuffersBeyondMemory {
@@ -526,6 +546,8 @@ impl Rule {
             Rule::ProcessorNotThere { .. } => "processor_not_there",
             Rule::NodeNotThere { .. } => "node_not_there",
             Rule::PriorityNotPermitted { .. } => "priority_not_permitted",
+            Rule::UserNotPermitted { .. } => "user_not_permitted",
+            Rule::UserMayNot { .. } => "user_may_not",
             Rule::BuffersBeyondMemory { .. } => "buffers_beyond_memory",
         }
     }
@@ -639,6 +661,16 @@ impl Rule {
             Rule::TrimUnsupported { .. } => "use writes, or another target".into(),
             Rule::TooFewProcessors { .. } => "leave `sqthread_poll` out, or use fewer workers".into(),
             Rule::ProcessorNotThere { .. } => "`trueio doctor` lists the processors".into(),
+            Rule::UserNotPermitted { .. } => {
+                "run as root, or with CAP_SETUID and CAP_SETGID; or start the whole command as that user (`sudo -u`), \
+                 without `uid` and `gid`"
+                    .into()
+            }
+            Rule::UserMayNot { .. } => {
+                "let that user have it (`chown`, `chmod`; the directories above it must let that user pass, too), or \
+                 leave out `uid` and `gid`"
+                    .into()
+            }
             Rule::BuffersBeyondMemory { .. } => "lower `iodepth`, `numjobs` or `bs`".into(),
         }
     }

@@ -2111,6 +2111,29 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "uid",
+        kind: ValueKind::Count { min: 0, max: 4_294_967_294 },
+        unit: "user's number",
+        default: DefaultValue::Unset("who runs the program"),
+        summary: "The user that the job acts as",
+        detail: "Its files are made and opened, and its I/O is done, with that user's rights, without further groups; what \
+                 is looked at beside the I/O, and whether a target may be written, stays ours. Processors, priorities \
+                 and the nice value are set before. Another user than who runs the program needs CAP_SETUID and \
+                 CAP_SETGID. fio makes files before it changes users, so that its job may not write them.",
+        section: Section::Process,
+        ..BASE
+    },
+    OptionRow {
+        name: "gid",
+        kind: ValueKind::Count { min: 0, max: 4_294_967_294 },
+        unit: "group's number",
+        default: DefaultValue::Unset("that of who runs the program"),
+        summary: "The group that the job acts as",
+        detail: "As `uid`. Beside a `uid` alone it stays ours.",
+        section: Section::Process,
+        ..BASE
+    },
+    OptionRow {
         name: "continue_on_error",
         kind: ValueKind::Choice(CONTINUE_ON_ERROR),
         unit: "word",

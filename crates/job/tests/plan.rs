@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_job::value::ValueKind;
 use trueio_job::{
-    Beside, DeviceUse, EngineAvailability, EngineState, FactsSource, FileUse, Identity, InUse, Machine, Mark, Refusal,
-    Role, Rule, TABLE, Target, UseKind, explain, explain_refusal, parse_job_file, plan,
+    Beside, DeviceUse, EngineAvailability, EngineState, FactsSource, FileUse, Identity, InUse, Machine, Mark, PathUse,
+    Refusal, Role, Rule, TABLE, Target, UseKind, explain, explain_refusal, parse_job_file, plan,
 };
 use trueio_model::*;
 
@@ -123,6 +123,24 @@ impl FactsSource for Described {
             "known" => Ok(1_000_001),
             "empty" => Ok(0),
             _ => Err("it cannot be reached".into()),
+        }
+    }
+
+    /// It is root's process, but nobody may be 666; `/mnt/old` is for user 1000 to read, `/tmp` to write to.
+    fn user(&self, uid: Option<u32>, gid: Option<u32>) -> Result<Option<UserPlan>, String> {
+        let user = UserPlan { uid: uid.unwrap_or(0), gid: gid.unwrap_or(0) };
+        match user {
+            UserPlan { uid: 666, .. } | UserPlan { gid: 666, .. } => Err("Operation not permitted".into()),
+            UserPlan { uid: 0, gid: 0 } => Ok(None),
+            user => Ok(Some(user)),
+        }
+    }
+
+    fn may_use(&self, user: UserPlan, path: &str, usage: PathUse) -> Result<(), String> {
+        match (user.uid, path, usage) {
+            (1000, "/mnt/old", PathUse::Write) | (1001, "/mnt/old" | "read.log", _) => Err("Permission denied".into()),
+            (1001, ".", PathUse::MakeFilesIn) | (_, "/dev", _) => Err("Permission denied".into()),
+            _ => Ok(()),
         }
     }
 
@@ -380,6 +398,8 @@ fn every_row_of_the_table_changes_the_plan() {
         ("exitall_on_error", &[], "true"),
         ("exit_what", &[("exitall", "true")], "all"),
         ("nice", &[], "5"),
+        ("uid", &[], "1000"),
+        ("gid", &[], "1000"),
         ("continue_on_error", &[], "all"),
         ("ignore_error", &[], "EIO,ENOSPC"),
         ("trace_syscalls", &[], "true"),
@@ -1014,6 +1034,52 @@ fn nodes_are_those_of_the_machine() {
         assert_eq!((found, absent, there), (option, node, vec![0, 1]));
     }
     assert_eq!(rule_name(&[size, ("numa_cpu_nodes", "0"), ("cpus_allowed", "1")]), "contradiction");
+}
+
+/// Goal: a job that acts as another user is refused before anything is touched if it may not, or if that user may not
+/// use what the job uses.
+#[test]
+fn who_acts_as_another_user_may_and_that_user_may_use_the_files() {
+    let size = ("size", "1m");
+    let user_of = |options: &[(&str, &str)]| plan_one(&[&[size], options].concat()).unwrap().user;
+    assert_eq!(user_of(&[("uid", "1000")]), Some(UserPlan { uid: 1000, gid: 0 }), "the group stays");
+    assert_eq!(user_of(&[("gid", "7")]), Some(UserPlan { uid: 0, gid: 7 }));
+    assert_eq!(user_of(&[("uid", "1000"), ("gid", "7")]), Some(UserPlan { uid: 1000, gid: 7 }));
+    let planned = plan(&[spec("job", &[size, ("uid", "0")])], &Described, &machine()).unwrap();
+    assert_eq!(planned.jobs[0].user, None);
+    assert!(planned.notes.iter().any(|note| note.contains("`uid = 0`") && note.contains("no effect")));
+    for option in ["uid", "gid"] {
+        let Rule::UserNotPermitted { said, reason } = refused(&[size, (option, "666")]) else { panic!("{option}") };
+        assert_eq!((said, reason), (format!("`{option} = 666` (preset test)"), "Operation not permitted".to_owned()));
+        assert_eq!(rule_name(&[size, (option, "4294967295")]), "bad_value", "it means: no change");
+    }
+    let write = [("filename", "/mnt/old"), ("rw", "write"), ("overwrite_existing", "/mnt/old")];
+    let may_not = |uid: &str, options: &[(&str, &str)]| match refused(&[options, &[("uid", uid)]].concat()) {
+        Rule::UserMayNot { user, path, verb, .. } => (user.uid.to_string() == uid).then_some((path, verb)),
+        rule => panic!("{rule}"),
+    };
+    let told = |path: &str, verb| Some((path.to_owned(), verb));
+    assert_eq!(may_not("1000", &write), told("/mnt/old", "write"));
+    assert!(plan_one(&[("filename", "/mnt/old"), ("uid", "1000")]).is_ok(), "it reads");
+    assert!(plan_one(&[&write[..], &[("uid", "1002")]].concat()).is_ok());
+    assert_eq!(may_not("1001", &[("filename", "/mnt/old")]), told("/mnt/old", "read"));
+    assert_eq!(may_not("1001", &[size]), told(".", "make files in"));
+    let names = [("ioengine", "filecreate"), ("nrfiles", "3"), ("rw", "write")];
+    assert_eq!(may_not("1001", &names), told(".", "make files in"));
+    assert_eq!(may_not("1001", &[("read_iolog", "read.log")]), told("/mnt/old", "read"));
+    let state = [size, ("rw", "write"), ("verify", "crc32c"), ("verify_state_save", "true"), ("directory", "/tmp")];
+    assert_eq!(may_not("1001", &state), told(".", "make files in"));
+    // A file is made by the first job that uses it, for its user alone.
+    let shared = |uid: &str| {
+        let shared = [size, ("filename", "/tmp/new"), ("rw", "write")];
+        let second = spec("b", &[&shared[..], &[("uid", uid), ("stonewall", "true")]].concat());
+        plan(&[spec("a", &[&shared[..], &[("uid", "1000")]].concat()), second], &Described, &machine())
+    };
+    assert!(shared("1000").is_ok());
+    let refusal = shared("1002").expect_err("it is user 1000's");
+    assert_eq!(refusal.job.as_deref(), Some("b"));
+    assert!(refusal.rule.to_string().contains("job `a` makes it"), "{}", refusal.rule);
+    assert_eq!(refusal.rule.name(), "user_may_not");
 }
 
 #[test]

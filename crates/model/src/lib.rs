@@ -33,6 +33,7 @@ mod trace;
 pub mod units;
 mod usage;
 mod usb;
+mod user;
 mod verify;
 mod zones;
 
@@ -87,5 +88,6 @@ pub use usb::{
     UsbAlternate, UsbAnswer, UsbBlock, UsbDisk, UsbExplanation, UsbFacts, UsbInterface, UsbNode, UsbReport, UsbRule,
     UsbTransport, UsbTrouble, UsbWay,
 };
+pub use user::UserPlan;
 pub use verify::{BlockPattern, Checksum, TrimVerify, Verify};
 pub use zones::{EarlyResets, ZonePlan, ZoneUse};

@@ -3,8 +3,8 @@
 //! planned is refused instead.
 
 use crate::{
-    Control, MemoryPolicy, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan, SourcePlan, SteadyPlan, Verify,
-    ZonePlan,
+    Control, MemoryPolicy, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan, SourcePlan, SteadyPlan, UserPlan,
+    Verify, ZonePlan,
 };
 use serde::{Deserialize, Serialize};
 
@@ -102,6 +102,9 @@ pub struct JobPlan {
     /// Where the workers' memory comes from; `None`: left as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_policy: Option<MemoryPolicy>,
+    /// Whom the workers act as, and who makes and opens the files; `None`: who runs the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<UserPlan>,
     /// Shares of the I/Os with priorities of their own, in the order in which they are drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityShare>,
@@ -207,6 +210,7 @@ impl JobPlan {
             nice: None,
             scheduling: Scheduling::default(),
             memory_policy: None,
+            user: None,
             priorities: Vec::new(),
             handling: Handling::default(),
             invalidate: false,

@@ -284,6 +284,7 @@ pub(crate) fn manner_of(job: &JobPlan) -> String {
     if job.limits.ramp_ns > 0 {
         parts.push(format!("after a ramp of {}", units::format_duration_ns(job.limits.ramp_ns)));
     }
+    parts.extend(job.user.map(|user| format!("as {user}")));
     parts.join(", ")
 }
 

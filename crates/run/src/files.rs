@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use trueio_direct::{AlignedBuffer, DirectFile, Granted, OpenOptions, Policy};
-use trueio_engine::{FileLock, RandomFill, TargetFile, TrimCall, ZoneMap};
-use trueio_model::{DirectPolicy, FilePlan, JobPlan, Locking, Prepare, SyncMode};
+use trueio_engine::{Acting, FileLock, RandomFill, TargetFile, TrimCall, ZoneMap};
+use trueio_model::{DirectPolicy, FilePlan, JobPlan, Locking, Prepare, SyncMode, UserPlan};
 
 /// Bytes written at once when a file is filled.
 const FILL_BYTES: usize = 4 << 20;
@@ -103,12 +103,40 @@ pub enum FileError {
         #[source]
         source: io::Error,
     },
+    /// It is another user's doing, for whom it failed.
+    #[error("acting as {user}")]
+    As {
+        /// The user.
+        user: UserPlan,
+        /// What failed.
+        #[source]
+        source: Box<FileError>,
+    },
+    /// The system does not let this process act as a job's user.
+    #[error("this process cannot act as {user}")]
+    User {
+        /// The user.
+        user: UserPlan,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
     /// A log cannot be made.
     #[error(transparent)]
     Log(#[from] crate::logs::LogError),
     /// The run was asked to stop meanwhile.
     #[error("stopped while files were being prepared")]
     Stopped,
+}
+
+/// Does something as a job's user, if it has one of its own.
+pub(crate) fn acting<T>(user: Option<UserPlan>, act: impl FnOnce() -> Result<T, FileError>) -> Result<T, FileError> {
+    let Some(user) = user else { return act() };
+    let _acting = Acting::begin(Some(user)).map_err(|source| FileError::User { user, source })?;
+    act().map_err(|error| match error {
+        FileError::Stopped => FileError::Stopped,
+        error => FileError::As { user, source: Box::new(error) },
+    })
 }
 
 /// The files of a run that are ready, by path.
@@ -172,10 +200,11 @@ impl Prepared {
         Ok(())
     }
 
-    /// Makes a file ready, once: later calls for the same path do nothing.
+    /// Makes a file ready, once: later calls for the same path do nothing. A new file is that user's who makes it.
     pub(crate) fn prepare(
         &mut self,
         file: &FilePlan,
+        user: Option<UserPlan>,
         end_bytes: u64,
         seed: u64,
         stop: &AtomicBool,
@@ -187,11 +216,11 @@ impl Prepared {
         let anonymous = match file.prepare {
             Prepare::UseExisting | Prepare::Nothing => None,
             _ if let Some(there) = file.extends_from => {
-                extend(file, there, end_bytes, seed, stop, observer)?;
+                acting(user, || extend(file, there, end_bytes, seed, stop, observer))?;
                 None
             }
             Prepare::CreateFilled | Prepare::CreateAllocated | Prepare::CreateSparse | Prepare::CreateEmpty => {
-                let created = create(file, end_bytes, seed, stop, observer)?;
+                let created = acting(user, || create(file, end_bytes, seed, stop, observer))?;
                 file.remove_after.then_some(created)
             }
         };
@@ -260,15 +289,21 @@ impl Prepared {
             return Ok(());
         }
         for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
-            File::open(self.door(&file.path)).and_then(|opened| opened.sync_data()).map_err(|source| {
-                fill_error(file, "flushing it between phases", 0, file.offset_bytes + file.size_bytes, source)
+            acting(job.user, || {
+                File::open(self.door(&file.path)).and_then(|opened| opened.sync_data()).map_err(|source| {
+                    fill_error(file, "flushing it between phases", 0, file.offset_bytes + file.size_bytes, source)
+                })
             })?;
         }
         Ok(())
     }
 
-    /// Opens a job's files as it wants them; says for each what direct I/O was granted, and why.
+    /// Opens a job's files as it wants them, by its user's rights; says for each what direct I/O was granted, and why.
     pub(crate) fn open(&self, job: &JobPlan) -> Result<(Vec<TargetFile>, Vec<String>), FileError> {
+        acting(job.user, || self.open_all(job))
+    }
+
+    fn open_all(&self, job: &JobPlan) -> Result<(Vec<TargetFile>, Vec<String>), FileError> {
         let mut notes = Vec::new();
         let mut targets = Vec::new();
         for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
@@ -486,7 +521,7 @@ mod tests {
         };
         let prepare = |offset_bytes| {
             let stop = AtomicBool::new(false);
-            Prepared::default().prepare(&plan(offset_bytes), offset_bytes + 4096, 1, &stop, &mut Nobody)
+            Prepared::default().prepare(&plan(offset_bytes), None, offset_bytes + 4096, 1, &stop, &mut Nobody)
         };
         std::fs::write(&path, [7; 1001]).expect("a file");
         let error = prepare(1000).expect_err("it grew");
@@ -497,5 +532,57 @@ mod tests {
         std::fs::write(&path, [7; 1000]).expect("a file");
         prepare(1000).expect("it is as long as it was");
         assert_eq!(std::fs::metadata(&path).expect("a file").len(), 5096);
+    }
+
+    /// Goal: a right that is lost after the plan was made ends the run with the user and the path, and only that user's
+    /// rights were used.
+    #[test]
+    fn what_a_jobs_user_may_not_open_is_told_with_the_user() {
+        let user = UserPlan { uid: 65_534, gid: 65_533 };
+        if let Err(error) = Acting::begin(Some(user)) {
+            let required = std::env::var("TRUEIO_REQUIRE").unwrap_or_default();
+            assert!(!required.split([',', ' ']).any(|need| need == "root"), "TRUEIO_REQUIRE lists `root`, but {error}");
+            eprintln!("skipped: other users need root: {error}");
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let closed = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(directory.path(), closed).expect("it is ours");
+        let path = directory.path().join("f").to_str().expect("UTF-8").to_owned();
+        let file = |prepare| FilePlan {
+            path: path.clone(),
+            prepare,
+            remove_after: false,
+            offset_bytes: 0,
+            size_bytes: 4096,
+            extends_from: None,
+        };
+        let line = |error: &FileError| {
+            let mut sentence = error.to_string();
+            let mut source = std::error::Error::source(error);
+            while let Some(cause) = source {
+                sentence = format!("{sentence}: {cause}");
+                source = cause.source();
+            }
+            sentence
+        };
+        let stop = AtomicBool::new(false);
+        let mut prepared = Prepared::default();
+        let made = prepared.prepare(&file(Prepare::CreateSparse), Some(user), 4096, 1, &stop, &mut Nobody);
+        let told = line(&made.expect_err("the directory is root's"));
+        assert!(told.starts_with(&format!("acting as user 65534 (group 65533): `{path}` cannot be created")), "{told}");
+        std::fs::write(&path, [7; 4096]).expect("a file");
+        let job = |user| JobPlan {
+            files: vec![file(Prepare::UseExisting)],
+            user,
+            ..JobPlan::plain(trueio_model::EngineKind::Psync, 4096)
+        };
+        let told = line(&prepared.open(&job(Some(user))).expect_err("the directory is root's"));
+        assert!(
+            told.starts_with(&format!("acting as user 65534 (group 65533): job `job` cannot open `{path}`")),
+            "{told}"
+        );
+        assert!(told.contains("Permission denied"), "{told}");
+        prepared.open(&job(None)).expect("it is root's");
     }
 }

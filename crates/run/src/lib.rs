@@ -248,7 +248,7 @@ impl<'a> Session<'a> {
                     .map(|other| other.offset_bytes + other.size_bytes)
                     .max()
                     .unwrap_or(0);
-                match self.prepared.prepare(file, end_bytes, job.seed, self.stop, observer) {
+                match self.prepared.prepare(file, job.user, end_bytes, job.seed, self.stop, observer) {
                     Ok(()) => {
                         remember_target(&mut self.record.targets, &self.system, &self.prepared, &file.path);
                     }

@@ -1,7 +1,7 @@
 //! One phase: jobs that run at the same time, and the evidence about them.
 
 use crate::criterion::{Judge, Judges};
-use crate::files::{FileError, Prepared};
+use crate::files::{FileError, Prepared, acting};
 use crate::iologs::Iologs;
 use crate::logs::{Logs, SharedFiles};
 use crate::merge::merge;
@@ -107,7 +107,7 @@ impl Setting<'_> {
         }
         for job in jobs.iter().filter(|job| job.pre_read) {
             for file in &job.files {
-                self.read_into_cache(file)?;
+                acting(job.user, || self.read_into_cache(file))?;
             }
         }
         let mut watch = self.has_evidence.then(|| {

@@ -5,6 +5,7 @@
 use super::{Worker, WorkerContext};
 use crate::buffers::Buffers;
 use crate::clock::{AnyClock, VirtualClock};
+use crate::credentials::become_user;
 use crate::engines::{
     BlockingEngine, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup, Falloc, Filecreate, Filedelete,
     Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine, PosixaioEngine, Psync,
@@ -32,7 +33,9 @@ pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
             Ok(WorkerReport::empty())
         }
         (_, Some(program), _) => apply_scheduling(plan, context.worker).map(|()| exec::run(context, program)),
-        (.., Some(load)) => apply_scheduling(plan, context.worker).map(|()| burn::run(context, load)),
+        (.., Some(load)) => {
+            apply_scheduling(plan, context.worker).and_then(|()| act_as_user(plan)).map(|()| burn::run(context, load))
+        }
         _ => prepared(context),
     };
     report.unwrap_or_else(|error| {
@@ -61,6 +64,7 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
 fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
     let plan = context.plan;
     apply_scheduling(plan, context.worker)?;
+    act_as_user(plan)?;
     let pattern = &plan.pattern;
     let largest = |sizes: &BlockSizes| sizes.max_bytes();
     let size = match pattern.mix {
@@ -137,6 +141,12 @@ fn on_real_clock<E: Engine>(context: &WorkerContext<'_>, engine: E, pool: Buffer
         AnyClock::Tsc(clock) => Worker::new(context, engine, clock, pool).run(),
         AnyClock::Monotonic(clock) => Worker::new(context, engine, clock, pool).run(),
     })
+}
+
+/// From now on the calling thread, and what it starts, has the rights of the job's user.
+fn act_as_user(plan: &JobPlan) -> Result<(), String> {
+    let Some(user) = plan.user else { return Ok(()) };
+    become_user(user).map_err(|error| format!("acting as {user}: {error}"))
 }
 
 /// Pins and renices the calling thread.

@@ -19,6 +19,7 @@ use super::replay::{Replayed, plan_iolog, plan_replay};
 use super::source::plan_body;
 use super::steps::plan_steps;
 use super::tolerance::{plan_fill, plan_tolerance};
+use super::user::plan_user;
 use super::values::Values;
 use super::verify::{Verified, plan_verify};
 use super::zones::{InZones, plan_zones, settle_sizes};
@@ -272,6 +273,7 @@ pub(super) fn plan_job(
     let mut output = plan_output(planner, values);
     output.logs.iolog = iolog;
     let [read_sizes, write_sizes, trim_sizes] = sizes;
+    let user = plan_user(planner, values)?;
     let nice = values.integer("nice").map(|nice| i32::try_from(nice).expect("the row's bounds keep it small"));
     idle::note_idle(planner, values, engine)?;
     let control = plan_control(planner, values)?;
@@ -309,6 +311,7 @@ pub(super) fn plan_job(
         nice,
         scheduling: Scheduling { shares_cpus: runs_on_nodes || scheduling.shares_cpus, ..scheduling },
         memory_policy,
+        user,
         priorities,
         handling,
         invalidate: values.choice("invalidate") != Some("off"),

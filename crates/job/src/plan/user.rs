@@ -1,0 +1,93 @@
+//! Whom a job acts as (`uid`, `gid`), and whether that user may use what the job uses.
+//!
+//! All the other rules are about what this process sees and may, so that no user's lack of rights hides a mount or a
+//! signature. What is asked here comes on top of them.
+//!
+//! Cannot see: rights that change until the job begins. The run then ends with the same words.
+
+use super::job::note_unused;
+use super::values::Values;
+use super::{FactsSource, PathUse, Planner};
+use crate::refusal::{Refusal, Rule};
+use trueio_model::{JobPlan, JobSpec, Prepare, UserPlan};
+
+/// Whom the job acts as, if it says so and it is another than us.
+pub(super) fn plan_user(planner: &mut Planner, values: &Values) -> Result<Option<UserPlan>, Refusal> {
+    let (uid, gid) = (values.small("uid"), values.small("gid"));
+    if uid.is_none() && gid.is_none() {
+        return Ok(None);
+    }
+    let user = planner.facts.user(uid, gid).map_err(|reason| {
+        let option = if uid.is_some() { "uid" } else { "gid" };
+        values.refuse(option, Rule::UserNotPermitted { said: values.quote(option), reason })
+    })?;
+    if user.is_none() {
+        note_unused(planner, values, &["uid", "gid"], "the program is run by that user");
+    }
+    Ok(user)
+}
+
+/// Refuses jobs whose user may not use their files.
+pub(super) fn check_users(facts: &dyn FactsSource, jobs: &[JobPlan], specs: &[JobSpec]) -> Result<(), Refusal> {
+    for (job, spec) in jobs.iter().zip(specs) {
+        let Some(user) = job.user else { continue };
+        let refuse = |path: &str, verb: &'static str, reason: String| {
+            let said = spec.options.get("uid").or_else(|| spec.options.get("gid"));
+            let rule = Box::new(Rule::UserMayNot { user, path: path.to_owned(), verb, reason });
+            Err(Refusal { job: Some(job.name.clone()), origin: said.map(|said| said.origin.clone()), rule })
+        };
+        for (path, usage) in uses(job) {
+            // It is made for its user alone.
+            let maker = jobs.iter().find(|other| other.files.iter().any(|file| file.path == path && is_made(file)));
+            match maker.filter(|maker| maker.name != job.name) {
+                Some(maker) if maker.user == job.user => continue,
+                Some(maker) => {
+                    let reason = format!("job `{}` makes it, as another user and for nobody else", maker.name);
+                    return refuse(&path, usage.verb(), reason);
+                }
+                None => {}
+            }
+            let path = if usage == PathUse::MakeFilesIn { directory_of(&path) } else { &path };
+            if let Err(reason) = facts.may_use(user, path, usage) {
+                return refuse(path, usage.verb(), reason);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_made(file: &trueio_model::FilePlan) -> bool {
+    file.extends_from.is_none() && !matches!(file.prepare, Prepare::UseExisting | Prepare::Nothing)
+}
+
+/// What a job's user does with which path. Where files are made, the path is that of the file.
+fn uses(job: &JobPlan) -> Vec<(String, PathUse)> {
+    let mut uses = Vec::new();
+    for file in &job.files {
+        let usage = if is_made(file) || job.engine.works_on_names() {
+            PathUse::MakeFilesIn
+        } else if file.prepare == Prepare::Nothing {
+            continue;
+        } else if job.modifies_files() {
+            PathUse::Write
+        } else {
+            PathUse::Read
+        };
+        uses.push((file.path.clone(), usage));
+    }
+    uses.extend(job.replay.iter().map(|replay| (replay.log.clone(), PathUse::Read)));
+    if let Some(verify) = &job.verify {
+        let states = || (0..job.workers).map(|worker| job.verify_state_file(worker));
+        uses.extend(states().filter(|_| verify.loads_state).map(|path| (path, PathUse::Read)));
+        uses.extend(states().filter(|_| verify.saves_state).map(|path| (path, PathUse::MakeFilesIn)));
+    }
+    uses
+}
+
+fn directory_of(path: &str) -> &str {
+    match path.rsplit_once('/') {
+        Some(("", _)) => "/",
+        Some((directory, _)) => directory,
+        None => ".",
+    }
+}
