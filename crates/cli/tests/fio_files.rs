@@ -233,6 +233,88 @@ fn the_limit_of_open_files_is_raised_for_a_job_of_many() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
+/// Goal: where not all files can be open, the run ends before one is made, in whatever phase they would be, and says what
+/// to do. Method: the hard limit is lowered, and the right to go beyond it given up.
+#[test]
+fn a_job_of_more_files_than_may_be_open_is_refused_before_one_is_made() {
+    let sandbox = Sandbox::new();
+    let line = "--name=a --rw=write --bs=4k --size=4k --name=m --stonewall --rw=write --bs=4k --size=1600k --nrfiles=400 \
+                --openfiles=4";
+    let mut words = vec!["fio"];
+    words.extend(line.split_whitespace());
+    let mut command = sandbox.command(&words);
+    let limit = || {
+        const CAP_SYS_RESOURCE: libc::c_ulong = 24;
+        let limit = libc::rlimit { rlim_cur: 300, rlim_max: 300 };
+        // SAFETY: both calls are async-signal-safe and read the structure only.
+        let is_set = unsafe {
+            libc::prctl(libc::PR_CAPBSET_DROP, CAP_SYS_RESOURCE, 0, 0, 0);
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0
+        };
+        if is_set { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: the closure makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(limit) };
+    let ran = Ran::of(command.output().expect("it starts"));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("open files at once, and the limit is 300 (RLIMIT_NOFILE)"), "{told}");
+    assert!(told.contains("whatever `openfiles` says; use fewer files, or raise the limit (`ulimit -Hn "), "{told}");
+    assert_eq!(sandbox.listing(), [""; 0]);
+}
+
+/// Goal: several files are gone over in fio's order: those that are done wait for the others, and with `openfiles` only so
+/// many are in use. Method: what both read, by their own logs of I/O.
+#[test]
+fn several_files_are_gone_over_in_fios_order() {
+    let sandbox = Sandbox::new();
+    for (name, blocks) in [("a", 2), ("b", 9), ("c", 5), ("d", 5)] {
+        sandbox.data_file(name, blocks << 12);
+    }
+    let places = |log: &str| {
+        let log = fs::read_to_string(sandbox.path(log)).expect("the log");
+        let places = log.lines().filter_map(|line| {
+            // Version 3 has a time first.
+            let words: Vec<&str> = line.split(' ').skip_while(|word| word.parse::<u64>().is_ok()).collect();
+            (words.get(1) == Some(&"read")).then(|| format!("{}{}", words[0], words[2].parse::<u64>().unwrap() >> 12))
+        });
+        places.collect::<Vec<_>>().join(" ")
+    };
+    let line = "--name=a --filename=a:b:c:d --rw=read --bs=4k";
+    let all = "a0 b0 c0 d0 a1 b1 c1 d1 b2 c2 d2 b3 c3 d3 b4 c4 d4 b5 b6 b7 b8";
+    let two = "a0 b0 a1 b1 b2 c0 b3 c1 b4 c2 b5 c3 b6 c4 b7 d0 b8 d1 d2 d3 d4";
+    for (more, expected) in [
+        ("", all.to_owned()),
+        ("--openfiles=0", all.to_owned()),
+        ("--openfiles=2", two.to_owned()),
+        ("--openfiles=2 --loops=2", format!("{two} {two}")),
+        ("--openfiles=3", "a0 b0 c0 a1 b1 c1 b2 c2 d0 b3 c3 d1 b4 c4 d2 b5 d3 b6 d4 b7 b8".to_owned()),
+        ("--openfiles=1", "a0 a1 b0 b1 b2 b3 b4 b5 b6 b7 b8 c0 c1 c2 c3 c4 d0 d1 d2 d3 d4".to_owned()),
+    ] {
+        let line = format!("{line} {more} --write_iolog=");
+        let ran = ours(&sandbox, &format!("{line}ours"));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(places("ours"), expected, "{more}");
+        if let Some(mut theirs) = real_fio(&sandbox, &format!("{line}theirs --thread")) {
+            let _ = fs::remove_file(sandbox.path("theirs"));
+            assert_eq!(theirs.output().expect("fio starts").status.code(), Some(0));
+            assert_eq!(places("theirs"), expected, "fio {more}");
+        }
+    }
+    // Each block of each file is written, so that a job behind it may look for all of them.
+    let files = "--filesize=4k-64k --nrfiles=8 --filename_format=x.$filenum --bs=4k --verify=crc32c";
+    for (index, writes) in ["--rw=write", "--rw=randwrite --file_service_type=random --ioengine=posixaio --iodepth=4"]
+        .into_iter()
+        .enumerate()
+    {
+        let files = files.replace("x.", &format!("x{index}."));
+        let jobs =
+            format!("--name=w {writes} --randseed=5 {files} --name=r --stonewall --rw=read --randseed=5 {files}");
+        let ran = ours(&sandbox, &jobs);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+}
+
 /// Goal: what is appended stands behind what was there, which stays, as in fio; clones append one behind the other.
 /// Method: an existing file, whose length is no whole number of blocks; sizes and what was there beside the installed fio.
 #[test]

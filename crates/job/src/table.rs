@@ -897,6 +897,21 @@ pub const TABLE: &[OptionRow] = &[
         unit: "word",
         default: DefaultValue::Text("roundrobin"),
         summary: "Which of several files the next I/O goes to",
+        detail: "A file whose pass is over waits for the others. A job that draws blocks again (`norandommap`, a \
+                 `random_distribution`) has no passes, unless `openfiles` limits the files.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
+        name: "openfiles",
+        kind: ValueKind::Count { min: 0, max: 65_536 },
+        unit: "files",
+        default: DefaultValue::Unset("all of them"),
+        summary: "How many of several files are in use at a time; 0: all",
+        detail: "The next file begins when the pass over one of them is over: for blocks that may come again, when as much \
+                 as it holds was transferred. All stay open nevertheless, so that nothing is opened or closed between the \
+                 I/Os; the limit of open files is raised as far as the system lets it, and a run that needs more ends \
+                 before a file is made, with the number that it needs.",
         section: Section::Target,
         ..BASE
     },

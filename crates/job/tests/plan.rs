@@ -399,6 +399,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("exit_what", &[("exitall", "true")], "all"),
         ("nice", &[], "5"),
         ("uid", &[], "1000"),
+        ("openfiles", &[("nrfiles", "4")], "2"),
         ("gid", &[], "1000"),
         ("continue_on_error", &[], "all"),
         ("ignore_error", &[], "EIO,ENOSPC"),

@@ -38,6 +38,9 @@ pub struct JobPlan {
     pub files: Vec<FilePlan>,
     /// Which file the next I/O goes to.
     pub file_selection: FileSelection,
+    /// How many of them are in use at a time: the next one begins when a pass over one of them is over. 0: all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub files_at_a_time: u32,
     /// Which operations, where.
     pub pattern: Pattern,
     /// How the files' zones are used, if they are written by the rules of zoned devices.
@@ -154,6 +157,7 @@ impl JobPlan {
             workers: 1,
             files: Vec::new(),
             file_selection: FileSelection::RoundRobin,
+            files_at_a_time: 0,
             pattern: Pattern {
                 mix: OpMix::Only(OpKind::Read),
                 order: Order::Random { distribution: Distribution::Uniform, each_block_once: true },

@@ -1,4 +1,4 @@
-//! Descriptors for all files of a phase, which stay open while it runs.
+//! Descriptors for all files of each phase, which stay open while it runs.
 //!
 //! The soft limit of this process is raised as far as it must be; beyond the hard limit only the privileged may go, and
 //! everybody else is told before a file is made.
@@ -9,12 +9,13 @@ use trueio_model::{EngineKind, JobPlan, Prepare};
 /// Descriptors for everything else: logs, counters, rings, the three standard ones.
 const OTHERS: u64 = 256;
 
-/// Makes sure that the files of phase `index` can be open at once.
+/// Makes sure that the files of each phase can be open at once, before the first of them is made.
 ///
 /// # Errors
 /// A sentence that says how many descriptors are needed, and how many there may be.
-pub(crate) fn provide(jobs: &[JobPlan], index: usize) -> Result<(), String> {
-    let needed = needed(jobs, index);
+pub(crate) fn provide(jobs: &[JobPlan]) -> Result<(), String> {
+    let phases = jobs.iter().map(|job| job.phase as usize);
+    let needed = phases.max().map_or(0, |last| (0..=last).map(|index| needed(jobs, index)).max().unwrap_or(0));
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());
@@ -30,8 +31,9 @@ pub(crate) fn provide(jobs: &[JobPlan], index: usize) -> Result<(), String> {
     }
     let maximum = limit.maximum.map_or_else(|| "unlimited".to_owned(), |maximum| maximum.to_string());
     Err(format!(
-        "the jobs need {needed} open files at once, and the limit is {maximum} (RLIMIT_NOFILE); use fewer files, or raise \
-         the limit (`ulimit -Hn {needed}`, LimitNOFILE= of a service)"
+        "the jobs need {needed} open files at once, and the limit is {maximum} (RLIMIT_NOFILE): all files of a job stay \
+         open, whatever `openfiles` says; use fewer files, or raise the limit (`ulimit -Hn {needed}`, LimitNOFILE= of a \
+         service)"
     ))
 }
 

@@ -236,7 +236,7 @@ impl<'a> Session<'a> {
     /// The outcome of a run that cannot go on.
     pub fn prepare(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), Outcome> {
         let jobs = &self.record.plan.jobs;
-        descriptors::provide(jobs, index).map_err(|reason| Outcome::Failed { reason })?;
+        descriptors::provide(jobs).map_err(|reason| Outcome::Failed { reason })?;
         for job in jobs.iter().filter(|job| job.phase as usize == index) {
             self.prepared.claim(job).map_err(|error| failed(&error))?;
             for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {

@@ -9,6 +9,7 @@
 
 mod distribution;
 mod permutation;
+mod rounds;
 mod steps;
 
 use crate::pace::Calendar;
@@ -19,6 +20,7 @@ use permutation::Permutation;
 pub(crate) use permutation::mix64;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rounds::Rounds;
 use steps::{Region, Stepper};
 use trueio_model::{BlockSizes, Distribution, FileSelection, JobPlan, OpKind, OpMix, Order, Steps};
 
@@ -32,7 +34,7 @@ pub(crate) fn worker_seed(plan: &JobPlan, worker: u32) -> u64 {
 pub struct Generator {
     rng: Xoshiro256PlusPlus,
     files: Vec<FileCursor>,
-    selection: FileSelection,
+    selection: Selection,
     file: usize,
     mix: OpMix,
     /// Says what comes next, where reads and writes have rates of their own: the same as the worker's.
@@ -60,6 +62,19 @@ pub struct Generator {
     tail: Vec<Request>,
     /// The log that says what comes, instead of all of this.
     replay: Option<Box<Replay>>,
+}
+
+/// Which file the next request goes to.
+#[derive(Debug)]
+enum Selection {
+    /// Each in turn: their passes end together, or nobody looks at passes.
+    InTurn,
+    /// Each to its end.
+    Sequential,
+    /// Any, whatever has passed.
+    Random,
+    /// Those whose pass is not over.
+    Rounds(Box<Rounds>),
 }
 
 /// Pages are dropped, or files made again, where a pass ends and another request follows.
@@ -346,11 +361,30 @@ impl Generator {
             && steps.is_none()
             && turns.is_none()
             && (passes.is_none() || is_simple);
+        // What may come again has no passes.
+        let has_passes = !matches!(pattern.order, Order::Random { each_block_once: false, .. });
+        let ends_together = fixed.is_some()
+            && files.windows(2).all(|pair| pair[0].region_bytes == pair[1].region_bytes)
+            && (matches!(pattern.mix, OpMix::Only(_)) || matches!(pattern.order, Order::Random { .. }));
+        let most = match plan.files_at_a_time {
+            0 => files.len(),
+            most => files.len().min(most as usize),
+        };
+        let in_rounds = files.len() > 1 && (has_passes || most < files.len());
+        let selection = match plan.file_selection {
+            FileSelection::Sequential => Selection::Sequential,
+            FileSelection::RoundRobin if in_rounds && (most < files.len() || !ends_together) => {
+                Selection::Rounds(Box::new(Rounds::new(files.len(), most, false)))
+            }
+            FileSelection::RoundRobin => Selection::InTurn,
+            FileSelection::Random if in_rounds => Selection::Rounds(Box::new(Rounds::new(files.len(), most, true))),
+            FileSelection::Random => Selection::Random,
+        };
         let plain_size = fixed.filter(|_| is_plain).map(|size| size as u32);
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             files,
-            selection: plan.file_selection,
+            selection,
             file: 0,
             mix: pattern.mix,
             turns,
@@ -583,8 +617,10 @@ impl Generator {
             Some(_) => wanted.min(self.left_bytes),
             None => wanted.min(self.left_bytes / self.unit * self.unit),
         };
-        if self.selection == FileSelection::Random {
-            self.file = below(&mut self.rng, self.files.len() as u64) as usize;
+        match &mut self.selection {
+            Selection::InTurn | Selection::Sequential => {}
+            Selection::Random => self.file = below(&mut self.rng, self.files.len() as u64) as usize,
+            Selection::Rounds(rounds) => self.file = rounds.next(&mut self.rng),
         }
         let unit = self.unit;
         let file_index = self.file;
@@ -593,10 +629,11 @@ impl Generator {
             None => file.place_next(op, (wanted, is_fixed), unit, &mut self.rng),
             Some(steps) => file.step_next(steps, op, wanted, unit, &mut self.rng),
         };
-        match self.selection {
-            FileSelection::RoundRobin => self.file = (file_index + 1) % self.files.len(),
-            FileSelection::Sequential if is_pass_over => self.file = (file_index + 1) % self.files.len(),
-            FileSelection::Sequential | FileSelection::Random => {}
+        match &mut self.selection {
+            Selection::InTurn => self.file = (file_index + 1) % self.files.len(),
+            Selection::Sequential if is_pass_over => self.file = (file_index + 1) % self.files.len(),
+            Selection::Rounds(rounds) if is_pass_over => rounds.leave(),
+            Selection::Sequential | Selection::Random | Selection::Rounds(_) => {}
         }
         if let Some(passes) = &mut self.passes {
             passes.is_begun = true;

@@ -305,6 +305,46 @@ fn files_in_turn_and_at_random_get_equal_shares() {
     }
 }
 
+/// Goal: no block of a file comes again before every block of every file came, however long the files are.
+#[test]
+fn files_of_unlike_lengths_are_gone_over_once_before_any_is_again() {
+    let blocks = [2, 16, 5, 16];
+    for order in [Order::Sequential, ONCE] {
+        for (selection, most) in [
+            (FileSelection::RoundRobin, 0),
+            (FileSelection::RoundRobin, 2),
+            (FileSelection::Random, 0),
+            (FileSelection::Random, 3),
+        ] {
+            let mut plan = with_files(plan(1, 0, READ, order.clone(), BlockSizes::Fixed(UNIT)), 4, selection);
+            plan.files.iter_mut().zip(blocks).for_each(|(file, blocks)| file.size_bytes = blocks * UNIT);
+            plan.files_at_a_time = most;
+            plan.limits.io_bytes = 39 * UNIT;
+            plan.limits.loops = 2;
+            let requests = take(&plan, 0, 100);
+            assert_eq!(requests.len(), 78);
+            for round in requests.chunks(39) {
+                for (file, blocks) in (0..).zip(blocks) {
+                    let units = touched(round, &plan, file);
+                    assert_eq!(units, vec![1; blocks as usize], "{order:?} {selection:?} {most} file {file}");
+                }
+            }
+        }
+    }
+}
+
+/// Goal: where blocks may come again, a file is left for the next when as much as it holds was transferred, and
+/// without a limit of files each request may go to any.
+#[test]
+fn a_limit_of_files_counts_bytes_where_blocks_may_come_again() {
+    let mut plan = with_files(plan(8, 0, READ, AGAIN, BlockSizes::Fixed(UNIT)), 6, FileSelection::RoundRobin);
+    plan.limits.io_bytes = 48 * UNIT;
+    let files = |plan: &JobPlan| take(plan, 0, 100).iter().map(|r| r.file).collect::<Vec<_>>();
+    assert_eq!(files(&plan), [0, 1, 2, 3, 4, 5].repeat(8));
+    plan.files_at_a_time = 2;
+    assert_eq!(files(&plan), [[0, 1].repeat(8), [2, 3].repeat(8), [4, 5].repeat(8)].concat());
+}
+
 #[test]
 fn a_time_based_job_is_never_done_by_its_bytes_or_loops() {
     for order in [Order::Sequential, ONCE, AGAIN] {

@@ -289,7 +289,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("offset_align", &[], Kind::Number, "0", "", Tier::OneC, Fate::Row),
     option("offset_increment", &[], Kind::Size, "0", "", Tier::One, Fate::Reader("`offset` of each clone is larger by so much than that of the one before")),
     option("opendir", &[], Kind::Text, "", "", Tier::OneC, Fate::Reader("the job reads all regular files below the directory that hold anything, in the order of their names; a job that writes or trims is refused: files are named to be written")),
-    option("openfiles", &[], Kind::Number, "", "", Tier::One, Fate::NoEffect("all files of a job stay open, so that nothing is opened or closed between its I/Os; the limit of open files is raised as far as the system lets it, and a run that needs more ends before a file is made, with the number that it needs")),
+    option("openfiles", &[], Kind::Number, "", "", Tier::One, Fate::Row),
     option("overwrite", &[], Kind::Bool, "0", "", Tier::One, Fate::Row),
     option("per_job_logs", &[], Kind::Bool, "1", "", Tier::One, Fate::Row),
     option("percentage_random", &[], Kind::Number, "100,100,100", "", Tier::OneC, Fate::Row),

@@ -253,6 +253,7 @@ pub(super) fn plan_job(
         Some("random") => FileSelection::Random,
         _ => FileSelection::RoundRobin,
     };
+    let files_at_a_time = plan_files_at_a_time(planner, values, file_selection, files.len());
     let simulated = match engine {
         EngineKind::Simulated => Some(values.simulated("simulated")),
         _ if values.is_said("simulated") => {
@@ -285,6 +286,7 @@ pub(super) fn plan_job(
         workers: values.small("numjobs").unwrap_or(1),
         files: files.into_iter().map(|file| file.plan).collect(),
         file_selection,
+        files_at_a_time,
         pattern: Pattern { mix: ops.mix, order, read_sizes, write_sizes, trim_sizes, steps },
         zones,
         queue,
@@ -328,6 +330,18 @@ pub(super) fn plan_job(
     };
     idle::strip(&mut job);
     Ok(job)
+}
+
+/// How many files are in use at a time, if not all.
+fn plan_files_at_a_time(planner: &mut Planner, values: &Values, selection: FileSelection, count: usize) -> u32 {
+    let because = match (values.small("openfiles").unwrap_or(0), selection) {
+        (0, _) => return 0,
+        (_, FileSelection::Sequential) => "`file_service_type` uses one file at a time",
+        (most, _) if most as usize >= count => "there are no more files",
+        (most, _) => return most,
+    };
+    note_unused(planner, values, &["openfiles"], because);
+    0
 }
 
 /// Processors and I/O priority.

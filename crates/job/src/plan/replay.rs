@@ -32,6 +32,7 @@ const SAID_BY_THE_LOG: &[&str] = &[
     "percentage_random",
     "filename",
     "nrfiles",
+    "openfiles",
     "file_service_type",
     "size",
     "filesize",
