@@ -173,6 +173,8 @@ fn what_is_to_count_after_a_restart_is_asked_before_anything_is_done() {
 fn a_switch_needs_a_disk_that_is_there_and_a_transport() {
     let sandbox = Sandbox::new();
     sandbox.run(&["usb", "switch", "sda"]).assert_refused(&["a disk and a transport are needed"]);
+    sandbox.run(&["usb", "switch", "sda", "bot", "--wait", "0"]).assert_refused(&["from 1s to 10m is expected"]);
+    sandbox.run(&["usb", "switch", "sda", "bot", "--wait=5 parsecs"]).assert_refused(&["--wait `5 parsecs`"]);
     sandbox
         .run(&["usb", "switch", "no-such-disk", "uas", "--dry-run"])
         .assert_refused(&["`no-such-disk` is no USB disk"]);

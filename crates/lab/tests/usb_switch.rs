@@ -2,7 +2,23 @@
 //! happens when the disk or the program goes in the middle.
 
 use std::time::Duration;
-use trueio_lab::{Disk, Machine, Spec, Tool, fresh, on};
+use trueio_lab::sim::Offers;
+use trueio_lab::{Disk, Machine, Spec, Tool, on};
+
+/// What all cases share: two disks alike, one of each other offer, and all that a disk can be used by.
+fn desk() -> Spec {
+    Spec::new()
+        .kernel("6.1")
+        .module("ext4")
+        .module("dm-mod")
+        .module("loop")
+        .tool(Tool::MKFS_EXT4)
+        .tool(Tool::LVM)
+        .disk(Disk::usb("one").mib(16))
+        .disk(Disk::usb("two").mib(16))
+        .disk(Disk::usb("bot-only").offering(Offers::Bot))
+        .disk(Disk::usb("uas-only").offering(Offers::Uas))
+}
 
 /// The transport, as the kernel shows it: the driver of the interface behind a disk.
 fn driver(machine: &mut Machine, serial: &str) -> String {
@@ -12,15 +28,29 @@ fn driver(machine: &mut Machine, serial: &str) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
+/// A case on the machine of all, which finds it as after a start, whatever the one before it left.
+fn at_the_desk(case: impl FnOnce(&mut Machine)) {
+    on(&desk(), |machine| {
+        machine.ok("cd /sys/module/usb_storage/parameters && echo > quirks && echo 1 > delay_use && \
+             rm -rf /run/trueio /etc/modprobe.d");
+        let device = machine.device("one");
+        if driver(machine, "one") != "uas" {
+            machine.trueio(&format!("usb switch {device} uas")).assert_code(0);
+            machine.ok("rm -rf /run/trueio");
+        }
+        case(machine);
+    });
+}
+
 fn quirks(machine: &mut Machine) -> String {
     machine.ok("cat /sys/module/usb_storage/parameters/quirks").trim().to_owned()
 }
 
 #[test]
 fn a_disk_goes_to_bot_and_back_with_its_cache_flushed_and_its_twin_untouched() {
-    for kernel in ["6.1", "6.12"] {
-        let spec = Spec::new().kernel(kernel).disk(Disk::usb("one").mib(8)).disk(Disk::usb("two").mib(8));
-        on(&spec, |machine| {
+    // The one that the other cases use comes last, and stays up for them.
+    for kernel in ["6.12", "6.1"] {
+        on(&desk().kernel(kernel), |machine| {
             machine.ok("echo 152d:0578:f > /sys/module/usb_storage/parameters/quirks");
             let (one, two) = (machine.device("one"), machine.device("two"));
             machine.ok(&format!("dd if=/dev/urandom of={one} bs=64k count=4 oflag=direct 2>&1"));
@@ -51,38 +81,27 @@ fn a_disk_goes_to_bot_and_back_with_its_cache_flushed_and_its_twin_untouched() {
     }
 }
 
-/// A machine whose disk can be used in every way.
-fn users() -> Spec {
-    Spec::new()
-        .module("ext4")
-        .module("dm-mod")
-        .module("loop")
-        .tool(Tool::MKFS_EXT4)
-        .tool(Tool::LVM)
-        .disk(Disk::usb("stick"))
-}
-
 /// Goal: a disk that its owner mounted after the program was killed is left alone by the next run, which says so, and goes
 /// on working; unmounted, it is put back where it was, with its files.
 /// Method: usb-storage looks for the disk some seconds after it was bound, and in between the program is killed.
 #[test]
 fn what_is_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
-    on(&users(), |machine| {
-        let device = machine.device("stick");
-        machine.ok("mkdir -p /mnt; echo 8 > /sys/module/usb_storage/parameters/delay_use");
+    at_the_desk(|machine| {
+        let device = machine.device("one");
+        machine.ok("mkdir -p /mnt; echo 4 > /sys/module/usb_storage/parameters/delay_use");
         machine.ok(&format!(
             "(exec trueio usb switch {device} bot > /tmp/out 2>&1) & p=$!; d=/sys/bus/usb/drivers/usb-storage/2-1:1.0; \
              until [ -e $d ]; do sleep 0.05; done; kill -9 $p; cat /tmp/out; \
              until ls $d/host*/target*/*/block/* >/dev/null 2>&1; do sleep 0.1; done; \
              echo 1 > /sys/module/usb_storage/parameters/delay_use"
         ));
-        let device = machine.device("stick");
+        let device = machine.device("one");
         machine.ok(&format!("mkfs.ext4 -q -F {device} && mount {device} /mnt && echo here > /mnt/file && sync"));
         let ran = machine.trueio("usb switch --restore").assert_code(1);
         for words in ["reads differently", "is mounted at /mnt", "It was left alone, on BOT"] {
             assert!(ran.err.contains(words), "`{words}`: {ran:?}");
         }
-        assert_eq!((driver(machine, "stick"), quirks(machine)), ("usb-storage".to_owned(), String::new()));
+        assert_eq!((driver(machine, "one"), quirks(machine)), ("usb-storage".to_owned(), String::new()));
         let read = "echo 3 > /proc/sys/vm/drop_caches; cat /mnt/file";
         assert_eq!(machine.ok(&format!("echo more >> /mnt/file && sync; {read}")), "here\nmore");
         assert!(machine.trueio("usb list").assert_code(0).out.contains("was interrupted at"));
@@ -90,8 +109,8 @@ fn what_is_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
         machine.ok("umount /mnt");
         let ran = machine.trueio("usb switch --restore").assert_code(0);
         assert!(ran.err.contains("where it was before"), "{ran:?}");
-        let device = machine.device("stick");
-        assert_eq!((driver(machine, "stick"), quirks(machine)), ("uas".to_owned(), String::new()));
+        let device = machine.device("one");
+        assert_eq!((driver(machine, "one"), quirks(machine)), ("uas".to_owned(), String::new()));
         assert_eq!(machine.ok(&format!("mount {device} /mnt; {read}; umount /mnt")), "here\nmore");
         assert_eq!(machine.ok("ls /run/trueio/usb-switch"), "lock");
     });
@@ -99,8 +118,8 @@ fn what_is_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
 
 #[test]
 fn what_is_mounted_swap_or_open_is_refused_by_name_and_goes_on_working() {
-    on(&users(), |machine| {
-        let device = machine.device("stick");
+    at_the_desk(|machine| {
+        let device = machine.device("one");
         machine
             .ok(&format!("mkfs.ext4 -q -F {device} && mkdir -p /mnt && mount {device} /mnt && echo here > /mnt/file"));
         machine.trueio(&format!("usb switch {device} bot")).assert_refused(&[
@@ -133,58 +152,48 @@ fn what_is_mounted_swap_or_open_is_refused_by_name_and_goes_on_working() {
         machine.trueio(&format!("usb switch {device} bot")).assert_refused(&["loop0 stands on"]);
         machine.ok("losetup -d /dev/loop0; sleep 1");
 
-        assert_eq!(driver(machine, "stick"), "uas");
+        assert_eq!(driver(machine, "one"), "uas");
         machine.trueio(&format!("usb switch {device} bot")).assert_code(0);
     });
-}
-
-/// A disk of each kind of offer.
-fn offers() -> Spec {
-    Spec::new()
-        .disk(Disk::usb("bot-only").offering(trueio_lab::sim::Offers::Bot))
-        .disk(Disk::usb("uas-only").offering(trueio_lab::sim::Offers::Uas))
-        .disk(Disk::usb("stick"))
 }
 
 /// Goal: what is to count after a restart is written when the disk was switched; what cannot be kept is refused before it is
 /// touched; and it is taken out again, with a switch and without one.
 #[test]
 fn what_cannot_be_kept_is_refused_before_anything_is_touched_and_what_can_is_written_and_taken_out() {
-    on(&offers(), |machine| {
+    at_the_desk(|machine| {
         let file = "/etc/modprobe.d/trueio-usb.conf";
-        machine.ok("echo > /sys/module/usb_storage/parameters/quirks; mkdir -p /etc/modprobe.d");
-        let stick = machine.device("stick");
-        machine.trueio(&format!("usb switch {stick} uas")).assert_code(0);
-        let stick = machine.device("stick");
+        machine.ok("mkdir -p /etc/modprobe.d");
+        let stick = machine.device("one");
         machine.ok("echo options usb-storage quirks=152d:0578:u > /etc/modprobe.d/mine.conf");
         machine
             .trueio(&format!("usb switch {stick} bot --persist"))
             .assert_refused(&["`/etc/modprobe.d/mine.conf` sets the quirks of usb-storage, too"]);
-        assert_eq!((driver(machine, "stick"), machine.ok("ls /etc/modprobe.d")), ("uas".into(), "mine.conf".into()));
+        assert_eq!((driver(machine, "one"), machine.ok("ls /etc/modprobe.d")), ("uas".into(), "mine.conf".into()));
         machine.ok("rm /etc/modprobe.d/mine.conf");
 
         let ran = machine.trueio(&format!("usb switch {stick} bot --persist")).assert_code(0);
         assert!(ran.err.contains("update-initramfs -u"), "{ran:?}");
         assert_eq!(machine.ok(&format!("grep -v '^#' {file}")), "options usb-storage quirks=1209:0001:u");
-        assert_eq!(driver(machine, "stick"), "usb-storage");
-        let stick = machine.device("stick");
+        assert_eq!(driver(machine, "one"), "usb-storage");
+        let stick = machine.device("one");
         let ran = machine.trueio(&format!("usb switch {stick} bot --persist")).assert_code(0);
         assert!(ran.err.contains("is on BOT already") && ran.err.contains("needs no change"), "{ran:?}");
 
         machine.trueio(&format!("usb switch {stick} uas --unpersist")).assert_code(0);
-        assert_eq!((driver(machine, "stick"), machine.ok("ls /etc/modprobe.d")), ("uas".into(), String::new()));
+        assert_eq!((driver(machine, "one"), machine.ok("ls /etc/modprobe.d")), ("uas".into(), String::new()));
         machine.ok(&format!("echo options usb-storage quirks=1209:0001:u,152d:0578:f > {file}"));
-        let stick = machine.device("stick");
+        let stick = machine.device("one");
         machine.trueio(&format!("usb switch {stick} --unpersist")).assert_code(0);
         assert_eq!(machine.ok(&format!("grep -v '^#' {file}; rm {file}")), "options usb-storage quirks=152d:0578:f");
-        assert_eq!(driver(machine, "stick"), "uas", "no transport was named");
+        assert_eq!(driver(machine, "one"), "uas", "no transport was named");
     });
 }
 
 #[test]
 fn what_cannot_be_is_refused_before_anything_is_touched() {
-    on(&offers(), |machine| {
-        let (bot, uas, stick) = (machine.device("bot-only"), machine.device("uas-only"), machine.device("stick"));
+    at_the_desk(|machine| {
+        let (bot, uas, stick) = (machine.device("bot-only"), machine.device("uas-only"), machine.device("one"));
         machine.trueio(&format!("usb switch {bot} uas")).assert_refused(&["does not offer UAS"]);
         machine.trueio(&format!("usb switch {uas} bot")).assert_refused(&["does not offer BOT"]);
         // Ten entries of 12 characters with commas are 119; a tenth more makes the string too long.
@@ -198,39 +207,39 @@ fn what_cannot_be_is_refused_before_anything_is_touched() {
         let filler = format!("{},0bc2:1:", filler.join(","));
         machine.ok(&format!("printf %s {filler} > /sys/module/usb_storage/parameters/quirks"));
         machine.trueio(&format!("usb switch {stick} bot")).assert_code(0);
-        assert_eq!((driver(machine, "stick"), quirks(machine)), ("usb-storage".to_owned(), filler));
+        assert_eq!((driver(machine, "one"), quirks(machine)), ("usb-storage".to_owned(), filler));
     });
 }
 
 #[test]
 fn a_disk_that_is_unplugged_in_the_middle_leaves_the_quirk_string_as_it_was() {
-    let spec = Spec::new().disk(Disk::usb("stick"));
-    fresh(&spec, |machine| {
-        let device = machine.device("stick");
+    at_the_desk(|machine| {
+        let device = machine.device("one");
         // usb-storage looks for the disk after so many seconds: time to pull it out.
         machine.ok("echo 15 > /sys/module/usb_storage/parameters/delay_use");
-        machine.ok(&format!("(trueio usb switch {device} bot; echo $? > /tmp/code) > /tmp/out 2>&1 &"));
+        machine.ok(&format!(
+            "rm -f /tmp/code /tmp/out; (trueio usb switch {device} bot; echo $? > /tmp/code) > /tmp/out 2>&1 &"
+        ));
         machine.ok("until grep -qs 'binding .*usb-storage' /tmp/out; do sleep 0.1; done");
-        machine.simulated("stick").unplug();
+        machine.simulated("one").unplug();
         machine.ok("until [ -s /tmp/code ]; do sleep 0.1; done");
         let out = machine.ok("cat /tmp/out");
         assert_eq!(machine.ok("cat /tmp/code"), "1", "{out}");
         assert!(out.contains("was unplugged"), "{out}");
         assert_eq!(quirks(machine), "");
-        machine.simulated("stick").plug();
-        machine.device("stick");
-        assert_eq!(driver(machine, "stick"), "uas", "the kernel's rules choose again");
+        machine.simulated("one").plug();
+        machine.device("one");
+        assert_eq!(driver(machine, "one"), "uas", "the kernel's rules choose again");
     });
 }
 
 #[test]
 fn a_switch_that_is_killed_in_the_middle_is_finished_or_undone_by_the_next_run() {
-    let spec = Spec::new().disk(Disk::usb("stick")).disk(Disk::usb("twin"));
-    fresh(&spec, |machine| {
+    at_the_desk(|machine| {
         let mut ended = Vec::new();
         let mut noted = 0;
         for words in ["flushing", "removing", "unbinding", "binding .*usb-storage"] {
-            let device = machine.device("stick");
+            let device = machine.device("one");
             machine.ok(&format!(
                 "rm -f /tmp/out; (exec trueio usb switch {device} bot > /tmp/out 2>&1) & echo $! > /tmp/pid"
             ));
@@ -243,11 +252,11 @@ fn a_switch_that_is_killed_in_the_middle_is_finished_or_undone_by_the_next_run()
             assert_eq!(list.contains("was interrupted at"), is_noted, "killed at `{words}`: {list}");
             noted += u32::from(is_noted);
             let ran = machine.trueio("usb switch --restore");
-            let device = machine.device("stick");
-            let now = driver(machine, "stick");
+            let device = machine.device("one");
+            let now = driver(machine, "one");
             ended.push(now.clone());
             assert_eq!(quirks(machine), "", "killed at `{words}`: {ran:?}");
-            assert_eq!(driver(machine, "twin"), "uas");
+            assert_eq!(driver(machine, "two"), "uas");
             machine.ok(&format!("dd if={device} of=/dev/null bs=1M count=8 iflag=direct 2>&1"));
             if now == "usb-storage" {
                 machine.trueio(&format!("usb switch {device} uas")).assert_code(0);
@@ -263,27 +272,26 @@ fn a_switch_that_is_killed_in_the_middle_is_finished_or_undone_by_the_next_run()
 /// Method: it hangs from the moment in which usb-storage is bound until the program has given up.
 #[test]
 fn a_disk_that_answers_on_neither_transport_is_told_and_put_back_when_it_answers_again() {
-    let spec = Spec::new().disk(Disk::usb("stick"));
-    fresh(&spec, |machine| {
-        let device = machine.device("stick");
-        machine.ok(&format!("(trueio usb switch {device} bot; echo $? > /tmp/code) > /tmp/out 2>&1 &"));
+    at_the_desk(|machine| {
+        let device = machine.device("one");
+        machine.ok(&format!("rm -f /tmp/code /tmp/out; (trueio usb switch {device} bot --wait 5s; echo $? > /tmp/code) > /tmp/out 2>&1 &"));
         machine.ok("until grep -qs 'binding .*usb-storage' /tmp/out; do sleep 0.1; done");
-        machine.simulated("stick").behave(|behaviour| behaviour.hangs_after = Some(0));
+        machine.simulated("one").behave(|behaviour| behaviour.hangs_after = Some(0));
         let limit = Duration::from_secs(300);
         assert_eq!(machine.sh_within(limit, "until [ -s /tmp/code ]; do sleep 0.5; done").code, 0);
         let out = machine.ok("cat /tmp/out");
         assert_eq!(machine.ok("cat /tmp/code"), "1", "{out}");
-        for words in ["undoing: the disk did not come back", "is on no transport", "could not be put back"] {
+        for words in ["undoing: the disk did not come back: after 5 s", "is on no transport", "could not be put back"] {
             assert!(out.contains(words), "`{words}` is not in {out}");
         }
         assert_eq!(quirks(machine), "", "the quirk string is as it was all the same");
         let list = machine.trueio("usb list").assert_code(0).out.clone();
         assert!(list.contains("was interrupted at binding the old driver again"), "{list}");
 
-        machine.simulated("stick").behave(|behaviour| behaviour.hangs_after = None);
+        machine.simulated("one").behave(|behaviour| behaviour.hangs_after = None);
         let ran = machine.sh_within(limit, "trueio usb switch --restore");
         assert!(ran.code == 0 && ran.err.contains("where it was before"), "{ran:?}");
-        machine.device("stick");
-        assert_eq!((driver(machine, "stick"), quirks(machine)), ("uas".to_owned(), String::new()));
+        machine.device("one");
+        assert_eq!((driver(machine, "one"), quirks(machine)), ("uas".to_owned(), String::new()));
     });
 }

@@ -1,6 +1,6 @@
 //! Does what was planned, step by step, and undoes it when the disk does not come back.
 //!
-//! Cannot see: whether a disk that is silent will answer later. It is given [`WAIT`], which is more
+//! Cannot see: whether a disk that is silent will answer later. It is given [`Hands::wait`], usually more
 //! than `usb-storage` waits before it looks (`delay_use`, 1 s) and a disk needs to spin up.
 
 use crate::hands::Hands;
@@ -12,8 +12,6 @@ use trueio_device::usb::{QUIRKS, quirks, usb_disk};
 use trueio_device::{HolderKind, System, who_has_open, who_holds};
 use trueio_model::{UsbDisk, UsbTransport};
 
-/// How long a disk may take to come back.
-const WAIT: Duration = Duration::from_secs(30);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long a disk may be open before it counts as used: whatever looks at each new disk (udev) is done by then.
@@ -267,7 +265,7 @@ fn returned(
     let plan = &state.plan;
     let count_min = plan.blocks.len().max(1);
     let mut last = String::new();
-    for _ in 0..WAIT.as_millis() / LOOK.as_millis() {
+    for _ in 0..hands.wait().as_millis() / LOOK.as_millis() {
         match usb_disk(system, &plan.interface) {
             None => return Err(format!("{} is gone", plan.interface)),
             Some(disk) => {
@@ -278,7 +276,7 @@ fn returned(
                 }
                 last = format!(
                     "after {} s it has {} and {} of {count_min} block devices",
-                    WAIT.as_secs(),
+                    hands.wait().as_secs(),
                     disk.usb.driver.value.as_deref().unwrap_or("no driver"),
                     disk.blocks.len()
                 );

@@ -18,6 +18,9 @@ const END_BYTES: u64 = 64 << 10;
 /// How long a disk may take to give both its ends.
 const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long a disk may take to come back unless it is said.
+pub const WAIT: Duration = Duration::from_secs(30);
+
 /// The hands of a switch.
 pub trait Hands {
     /// Writes a file of sysfs with one call.
@@ -47,6 +50,11 @@ pub trait Hands {
     /// Closes the disks that are claimed.
     fn release(&mut self);
 
+    /// How long a disk may take to come back on a transport.
+    fn wait(&self) -> Duration {
+        WAIT
+    }
+
     /// Waits.
     fn pause(&mut self, time: Duration);
 
@@ -68,16 +76,21 @@ pub trait Hands {
 pub struct LiveHands {
     claimed: BTreeMap<String, File>,
     states: PathBuf,
+    wait: Duration,
 }
 
 impl LiveHands {
-    /// With states kept in `states`.
-    pub fn new(states: PathBuf) -> Self {
-        Self { claimed: BTreeMap::new(), states }
+    /// With states kept in `states`; a disk is given so long to come back.
+    pub fn new(states: PathBuf, wait: Duration) -> Self {
+        Self { claimed: BTreeMap::new(), states, wait }
     }
 }
 
 impl Hands for LiveHands {
+    fn wait(&self) -> Duration {
+        self.wait
+    }
+
     fn write(&mut self, path: &str, text: &str) -> io::Result<()> {
         let mut file = std::fs::OpenOptions::new().write(true).open(System::live().locate(path))?;
         // A write of no bytes reaches nobody; the kernel takes a line's end for nothing.

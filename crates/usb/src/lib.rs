@@ -22,7 +22,7 @@ mod plan;
 mod state;
 
 pub use execute::{Outcome, execute, resume};
-pub use hands::{Hands, LiveHands};
+pub use hands::{Hands, LiveHands, WAIT};
 pub use persist::{PersistError, Persisted, persist, plan_persist, plan_unpersist};
 pub use plan::{Plan, PlanBlock, Refusal, entry_to_keep, plan};
 pub use state::{State, StateError, Step, pending};

@@ -11,6 +11,7 @@ use fake::{Fake, Trouble};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 use trueio_device::usb::QUIRKS;
 use trueio_model::UsbTransport::{self, Bot, Uas};
 use trueio_usb::{
@@ -240,6 +241,17 @@ fn a_disk_that_never_returns_is_given_back_to_its_old_driver() {
     );
     assert_eq!((transport(&fake), fake.quirks().as_str()), (Uas, ""));
     assert_eq!(fake.disk().expect("the disk").blocks.len(), 1);
+}
+
+/// The disk is there at the fourth look, 100 ms after one another.
+#[test]
+fn a_disk_is_given_the_time_that_was_asked_for_and_no_more() {
+    for (wait_ms, is_there) in [(300, false), (500, true)] {
+        let mut fake = fake("dual", "2-1:1.0");
+        fake.wait = Duration::from_millis(wait_ms);
+        let outcome = switch(&mut fake, Bot);
+        assert_eq!(matches!(outcome, Outcome::Switched { .. }), is_there, "{wait_ms} ms: {outcome:?}");
+    }
 }
 
 /// Goal: the way back from a switch that was done is still known after a later one was undone.

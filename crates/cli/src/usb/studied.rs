@@ -17,7 +17,7 @@ use trueio_device::System;
 use trueio_device::usb::{usb_disk, usb_report};
 use trueio_model::{UsbBlock, UsbDisk, UsbTransport};
 use trueio_study::{Brought, Target};
-use trueio_usb::Outcome;
+use trueio_usb::{Outcome, WAIT};
 
 /// The need that is dealt with here.
 const NEED: &str = "transport";
@@ -96,7 +96,7 @@ impl Transports {
             )));
         }
         self.alone = Some(switch::alone()?);
-        switch::finish_interrupted(&self.system)?;
+        switch::finish_interrupted(&self.system, WAIT)?;
         // What was finished may have been a switch of this very disk.
         self.disks[0] = studied(&self.system, &self.disks[0].target)?;
         let one = &self.disks[0];
@@ -153,7 +153,8 @@ impl Transports {
         let plan = look.plan.map_err(|refusal| switch::refused(disk.path(), &refusal).into_text())?;
         // A study switches often: the steps are told only where they led elsewhere.
         let mut steps = Vec::new();
-        let outcome = switch::carry_out(&self.system, &plan, &mut |step| steps.push(step.to_owned())).map_err(text)?;
+        let outcome =
+            switch::carry_out(&self.system, &plan, WAIT, &mut |step| steps.push(step.to_owned())).map_err(text)?;
         if matches!(outcome, Outcome::Switched { .. }) {
             return Ok(());
         }

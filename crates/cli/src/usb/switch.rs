@@ -12,9 +12,10 @@ use std::fs::File;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use trueio_device::usb::{Decision, PERSIST_FILE, decide, kernel_log, usb_report};
 use trueio_device::{System, who_has_open, who_holds};
-use trueio_model::{UsbDisk, UsbReport, UsbTransport};
+use trueio_model::{UsbDisk, UsbReport, UsbTransport, units};
 use trueio_report::wrap;
 use trueio_run::watch_signals;
 use trueio_usb::{
@@ -52,6 +53,24 @@ pub(super) fn arguments() -> Command {
             super::switch("restore", "Finish or undo what was interrupted; with a disk, put it back where it was before")
                 .conflicts_with_all(["persist", "unpersist", "transport"]),
         )
+        .arg(
+            Arg::new("wait")
+                .long("wait")
+                .value_name("TIME")
+                .help("How long the disk may take to come back, 1s to 10m; a cold hard disk may need a minute")
+                .default_value("30s"),
+        )
+}
+
+/// How long a disk may take to come back.
+fn wait(matches: &ArgMatches) -> Result<Duration, Failure> {
+    let text = matches.get_one::<String>("wait").expect("it has a default");
+    let ns = units::parse_duration_ns(text).map_err(|e| Failure::refused(format!("--wait `{text}`: {e}")))?;
+    let time = Duration::from_nanos(ns);
+    if time < Duration::from_secs(1) || time > Duration::from_secs(600) {
+        return Err(Failure::refused(format!("--wait `{text}`: from 1s to 10m is expected")));
+    }
+    Ok(time)
 }
 
 /// `trueio usb switch`.
@@ -71,6 +90,7 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     });
     let (keeps, drops) = (matches.get_flag("persist"), matches.get_flag("unpersist"));
     let restores = matches.get_flag("restore");
+    let wait = wait(matches)?;
     if !restores && (name.is_none() || (transport.is_none() && !drops)) {
         return Err(Failure::refused("a disk and a transport are needed: `trueio usb switch sdX uas`"));
     }
@@ -97,14 +117,14 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let _alone = alone()?;
     // Ctrl-C must not stop between two steps; the flag is not looked at.
     watch_signals();
-    let worst = finish_interrupted(&system)?;
+    let worst = finish_interrupted(&system, wait)?;
     if restores {
-        let code = name.map_or(Ok(0), |name| put_back(&system, name))?;
+        let code = name.map_or(Ok(0), |name| put_back(&system, name, wait))?;
         return Ok(ExitCode::from(worst.max(code)));
     }
     let name = name.expect("checked above");
     let code = match transport {
-        Some(to) => switch_to(&system, name, to, Keep { keeps, drops })?,
+        Some(to) => switch_to(&system, name, to, Keep { keeps, drops }, wait)?,
         None => {
             let report = usb_report(&system);
             let (vendor, product) = ids(find(&system, &report, name)?)?;
@@ -227,12 +247,12 @@ fn states() -> Result<Vec<State>, Failure> {
 }
 
 /// Finishes or undoes what an earlier run left; 1 if a disk is lost, or in use and so left as it is.
-pub(super) fn finish_interrupted(system: &System) -> Result<u8, Failure> {
+pub(super) fn finish_interrupted(system: &System, wait: Duration) -> Result<u8, Failure> {
     let mut worst = 0;
     for state in states()?.into_iter().filter(|state| state.step != Step::Done) {
         let interface = state.plan.interface.clone();
         let to = state.plan.to;
-        let outcome = resume(system, state, &mut LiveHands::new(PathBuf::from(STATES)), &mut say);
+        let outcome = resume(system, state, &mut LiveHands::new(PathBuf::from(STATES), wait), &mut say);
         worst = worst.max(u8::from(matches!(outcome, Outcome::Lost { .. } | Outcome::InUse { .. })));
         // To stderr: stdout belongs to what was asked for now, which may be a record.
         say(&ended(&interface, to, &outcome));
@@ -241,7 +261,7 @@ pub(super) fn finish_interrupted(system: &System) -> Result<u8, Failure> {
 }
 
 /// Puts a disk back on the transport that it was on before `trueio` switched it.
-fn put_back(system: &System, name: &str) -> Result<u8, Failure> {
+fn put_back(system: &System, name: &str, wait: Duration) -> Result<u8, Failure> {
     let report = usb_report(system);
     let disk = find(system, &report, name)?.clone();
     let interface = &disk.usb.interface;
@@ -260,7 +280,7 @@ fn put_back(system: &System, name: &str) -> Result<u8, Failure> {
             Ok(0)
         }
         Some(state) => {
-            let code = switch_to(system, name, state.plan.from, Keep::default())?;
+            let code = switch_to(system, name, state.plan.from, Keep::default(), wait)?;
             if code == 0 {
                 forget(interface);
             }
@@ -275,7 +295,7 @@ fn forget(interface: &str) {
     }
 }
 
-fn switch_to(system: &System, name: &str, to: UsbTransport, keep: Keep) -> Result<u8, Failure> {
+fn switch_to(system: &System, name: &str, to: UsbTransport, keep: Keep, wait: Duration) -> Result<u8, Failure> {
     let look = look(system, name, to)?;
     // Asked before the disk is touched: a refusal finds everything as it was. And the disk may have another name afterwards.
     let planned = match (keep.keeps, keep.drops) {
@@ -288,7 +308,7 @@ fn switch_to(system: &System, name: &str, to: UsbTransport, keep: Keep) -> Resul
     } else {
         let plan = look.plan.as_ref().map_err(|refusal| refused(name, refusal))?;
         eprint!("{}", shown(plan));
-        let outcome = carry_out(system, plan, &mut say)?;
+        let outcome = carry_out(system, plan, wait, &mut say)?;
         let code = tell(&plan.interface, to, &outcome);
         if code != 0 {
             if planned.is_some() {
@@ -306,10 +326,15 @@ fn switch_to(system: &System, name: &str, to: UsbTransport, keep: Keep) -> Resul
 
 /// Does a plan; `say` is told each step before it is taken. What is noted of an earlier switch is forgotten once the disk
 /// is back where it was before that.
-pub(super) fn carry_out(system: &System, plan: &Plan, say: &mut dyn FnMut(&str)) -> Result<Outcome, Failure> {
+pub(super) fn carry_out(
+    system: &System,
+    plan: &Plan,
+    wait: Duration,
+    say: &mut dyn FnMut(&str),
+) -> Result<Outcome, Failure> {
     let earlier = states()?.into_iter().find(|state| state.plan.interface == plan.interface);
     let is_back = earlier.as_ref().is_some_and(|state| state.plan.from == plan.to && state.plan.serial == plan.serial);
-    let outcome = execute(system, plan.clone(), earlier, &mut LiveHands::new(PathBuf::from(STATES)), say);
+    let outcome = execute(system, plan.clone(), earlier, &mut LiveHands::new(PathBuf::from(STATES), wait), say);
     if is_back && matches!(outcome, Outcome::Switched { .. }) {
         forget(&plan.interface);
     }

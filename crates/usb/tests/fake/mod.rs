@@ -10,7 +10,7 @@ use std::time::Duration;
 use trueio_device::usb::{QUIRKS, decide, quirks, usb_report};
 use trueio_device::{System, who_has_open, who_holds};
 use trueio_model::{UsbDisk, UsbTransport};
-use trueio_usb::{Hands, Plan, Refusal, State, plan};
+use trueio_usb::{Hands, Plan, Refusal, State, WAIT, plan};
 
 /// A block device's place and its name.
 type Units = Vec<(String, String)>;
@@ -50,6 +50,8 @@ pub(crate) struct Fake {
     /// Writes, claims, flushes and reads, in order.
     pub(crate) calls: Vec<String>,
     pub(crate) trouble: Trouble,
+    /// How long a disk may take to come back.
+    pub(crate) wait: Duration,
     /// Looks until the disk appears after it was bound.
     looks_left: Option<(u32, String)>,
     count: usize,
@@ -85,6 +87,7 @@ impl Fake {
             claimed: Vec::new(),
             calls: Vec::new(),
             trouble: Trouble::default(),
+            wait: WAIT,
             looks_left: None,
             count: 0,
             _machine: machine,
@@ -420,6 +423,10 @@ impl Hands for Fake {
 
     fn release(&mut self) {
         self.claimed.clear();
+    }
+
+    fn wait(&self) -> Duration {
+        self.wait
     }
 
     fn pause(&mut self, _: Duration) {
