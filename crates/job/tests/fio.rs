@@ -393,6 +393,12 @@ error: a section's name has no closing bracket
     assert!(error.contains("a variable brings a control character"), "{error}");
     assert!(wrong_file("[a] x\n").contains("follows a section's name"));
     assert!(wrong_file("# nothing\n").contains("defines no job"));
+    // An option of an engine that is not here is known by name, whether the engine is named before or after it.
+    for file in ["[a]\nnfs_url=nfs://x/y\nioengine=nfs\n", "[a]\nioengine=nfs\nnfs_url=nfs://x/y\n"] {
+        let error = wrong_file(file);
+        assert!(error.contains("`nfs_url` belongs to an engine that is not here: storage across a network"), "{error}");
+        assert!(error.contains("instead: mount or map it") && !error.contains("is not an option"), "{error}");
+    }
     assert!(wrong_file("[a]\nsize=${X\n").contains("no closing brace"));
 }
 

@@ -9,6 +9,7 @@
 //!
 //! Source: fio 3.42's `--help` and HOWTO, "Command line options"; getopt_long_only(3).
 
+use super::engines;
 use super::options::{FioOption, Kind, OPTIONS, find};
 use super::problem::{Place, Problems};
 use crate::table::{OptionRow, TABLE, row};
@@ -166,8 +167,16 @@ fn resolve(name: &str) -> Result<Found, Vec<&'static str>> {
     }
 }
 
-/// What to do about a name that is no option.
-pub(super) fn suggestion(name: &str, with_program: bool) -> Option<String> {
+/// What is said of a name that is no option, as it was written with its dashes, and what to do about it.
+pub(super) fn unknown(name: &str, dashes: &str) -> (String, Option<String>) {
+    let plain = name.to_ascii_lowercase().replace('-', "_");
+    if let Some((reason, instead)) = engines::why_option_missing(&plain) {
+        return (format!("`{dashes}{name}` {reason}"), Some(format!("instead: {instead}")));
+    }
+    (format!("`{dashes}{name}` is not an option"), suggestion(name, !dashes.is_empty()))
+}
+
+fn suggestion(name: &str, with_program: bool) -> Option<String> {
     if name.len() > 100 {
         return None;
     }
@@ -224,8 +233,8 @@ pub(super) fn read(arguments: &[String], problems: &mut Problems) -> Vec<Item> {
             ("-h", _) => Found::Program("help", Takes::Nothing),
             (_, Ok(found)) => found,
             (_, Err(candidates)) if candidates.is_empty() => {
-                let hint = suggestion(name, true).or_else(|| Some("`--cmdhelp` lists every option".to_owned()));
-                problems.add(place, format!("`--{name}` is not an option"), hint);
+                let (message, hint) = unknown(name, "--");
+                problems.add(place, message, hint.or_else(|| Some("`--cmdhelp` lists every option".to_owned())));
                 // Its value, if it stands apart, would be taken for a job file.
                 if value.is_none() && arguments.get(index).is_some_and(|next| !next.starts_with('-')) {
                     index += 1;

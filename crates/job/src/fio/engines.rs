@@ -3,22 +3,104 @@
 use crate::table::row;
 use crate::value::{Choice, ValueKind};
 
-/// Engines of fio that are not here: names, why, and the nearest thing that works. An engine that our
-/// own table gets is taken from there, whatever this list says.
-const MISSING: &[(&[&str], &str, &str)] = &[
-    (&["netsplice", "net"], "networks are not measured", "`iperf3`"),
-    (&["sg"], "SCSI commands are not sent past the block layer", "`ioengine=io_uring` on the block device"),
-    (&["io_uring_cmd"], "NVMe commands are not sent past the block layer", "`ioengine=io_uring` on the block device"),
-    (
-        &["xnvme", "libblkio", "libzbc", "spdk"],
-        "devices are used through the kernel's block layer",
-        "`ioengine=io_uring`",
-    ),
-    (&["e4defrag"], "files are not defragmented", "`e4defrag`"),
-    (&["fileoperations"], "operations on names are not mixed", "`filecreate`, `filestat`, `filedelete` and their like"),
-    (&["external"], "fio's own plug-ins cannot be loaded", "`ioengine=io_uring`"),
-    (
-        &[
+/// Engines of fio that are not here.
+struct Missing {
+    names: &'static [&'static str],
+    /// Options that only they have.
+    options: &'static [&'static str],
+    why: &'static str,
+    /// The nearest thing that works.
+    instead: &'static str,
+}
+
+/// An engine that our own table gets is taken from there, whatever this list says.
+/// Source of the options: fio(1) of 3.33, "I/O engine specific parameters", and fio's HOWTO for what came later.
+const MISSING: &[Missing] = &[
+    Missing {
+        names: &["netsplice", "net"],
+        options: &[
+            "hostname",
+            "port",
+            "interface",
+            "ttl",
+            "nodelay",
+            "protocol",
+            "proto",
+            "listen",
+            "pingpong",
+            "window_size",
+            "mss",
+        ],
+        why: "networks are not measured",
+        instead: "`iperf3`",
+    },
+    Missing {
+        names: &["sg"],
+        options: &["readfua", "writefua", "sg_write_mode", "stream_id"],
+        why: "SCSI commands are not sent past the block layer",
+        instead: "`ioengine=io_uring` on the block device",
+    },
+    Missing {
+        names: &["io_uring_cmd"],
+        options: &[
+            "cmd_type",
+            "write_mode",
+            "verify_mode",
+            "md_per_io_size",
+            "pi_act",
+            "pi_chk",
+            "apptag",
+            "apptag_mask",
+            "deallocate",
+        ],
+        why: "NVMe commands are not sent past the block layer",
+        instead: "`ioengine=io_uring` on the block device",
+    },
+    Missing {
+        names: &["xnvme", "libblkio", "libzbc", "spdk"],
+        options: &[
+            "xnvme_be",
+            "xnvme_async",
+            "xnvme_sync",
+            "xnvme_admin",
+            "xnvme_dev_nsid",
+            "xnvme_dev_subnqn",
+            "xnvme_mem",
+            "xnvme_iovec",
+            "libblkio_driver",
+            "libblkio_path",
+            "libblkio_pre_connect_props",
+            "libblkio_pre_start_props",
+            "libblkio_num_entries",
+            "libblkio_queue_size",
+            "libblkio_vectored",
+            "libblkio_write_zeroes_on_trim",
+            "libblkio_wait_mode",
+            "libblkio_force_enable_completion_eventfd",
+        ],
+        why: "devices are used through the kernel's block layer",
+        instead: "`ioengine=io_uring`",
+    },
+    Missing {
+        names: &["e4defrag"],
+        options: &["donorname", "inplace"],
+        why: "files are not defragmented",
+        instead: "`e4defrag`",
+    },
+    Missing {
+        names: &["fileoperations"],
+        options: &[],
+        why: "operations on names are not mixed",
+        instead: "`filecreate`, `filestat`, `filedelete` and their like",
+    },
+    Missing {
+        names: &["external", "cpp_null"],
+        options: &[],
+        why: "fio's own plug-ins cannot be loaded",
+        instead: "`ioengine=io_uring`",
+    },
+    Missing {
+        names: &[
             "nbd",
             "http",
             "nfs",
@@ -33,15 +115,75 @@ const MISSING: &[(&[&str], &str, &str)] = &[
             "ime_psyncv",
             "ime_aio",
         ],
-        "storage across a network is used through the kernel",
-        "mount or map it, and `ioengine=libaio` or `io_uring`",
-    ),
-    (
-        &["rdma", "libpmem", "dev-dax", "librpma_apm_client", "librpma_gpspm_client", "libcufile", "mtd"],
-        "memory and flash without a block layer are not used",
-        "`ioengine=mmap` on a file of a DAX filesystem",
-    ),
-    (&["windowsaio", "solarisaio", "guasi"], "it belongs to another system", "`ioengine=io_uring` or `libaio`"),
+        options: &[
+            "uri",
+            "http_host",
+            "http_user",
+            "http_pass",
+            "https",
+            "http_mode",
+            "http_s3_region",
+            "http_s3_key",
+            "http_s3_keyid",
+            "http_s3_security_token",
+            "http_s3_sse_customer_key",
+            "http_s3_sse_customer_algorithm",
+            "http_s3_storage_class",
+            "http_swift_auth_token",
+            "http_verbose",
+            "nfs_url",
+            "clustername",
+            "rbdname",
+            "pool",
+            "clientname",
+            "busy_poll",
+            "conf",
+            "touch_objects",
+            "volume",
+            "brick",
+            "namenode",
+            "hdfsdirectory",
+            "hdfs_use_direct",
+            "single_instance",
+            "chunk_size",
+            "cont",
+            "object_class",
+        ],
+        why: "storage across a network is used through the kernel",
+        instead: "mount or map it, and `ioengine=libaio` or `io_uring`",
+    },
+    Missing {
+        names: &[
+            "rdma",
+            "libpmem",
+            "pmemblk",
+            "dev-dax",
+            "librpma_apm_client",
+            "librpma_apm_server",
+            "librpma_gpspm_client",
+            "librpma_gpspm_server",
+            "libcufile",
+            "mtd",
+        ],
+        options: &[
+            "verb",
+            "bindname",
+            "serverip",
+            "direct_write_to_pmem",
+            "busy_wait_polling",
+            "gpu_dev_ids",
+            "cuda_io",
+            "skip_bad",
+        ],
+        why: "memory and flash without a block layer are not used",
+        instead: "`ioengine=mmap` on a file of a DAX filesystem",
+    },
+    Missing {
+        names: &["windowsaio", "solarisaio", "guasi"],
+        options: &["no_completion_thread"],
+        why: "it belongs to another system",
+        instead: "`ioengine=io_uring` or `libaio`",
+    },
 ];
 
 /// The engines that are here.
@@ -64,18 +206,44 @@ pub(super) fn makes_single_calls(ours: &str) -> bool {
 
 /// Why an engine of fio is not here, and what to use.
 pub(super) fn why_missing(name: &str) -> Option<(&'static str, &'static str)> {
-    MISSING.iter().find(|(names, ..)| names.contains(&name)).map(|(_, reason, instead)| (*reason, *instead))
+    MISSING.iter().find(|missing| missing.names.contains(&name)).map(|missing| (missing.why, missing.instead))
+}
+
+/// Why an option that only engines have that are not here is refused, and what to use.
+pub(super) fn why_option_missing(name: &str) -> Option<(String, &'static str)> {
+    let missing = MISSING.iter().find(|missing| missing.options.contains(&name))?;
+    let names: Vec<String> = missing.names.iter().map(|name| format!("`{name}`")).collect();
+    let whose = match names.as_slice() {
+        [one] => format!("the engine {one}, which is not here"),
+        few if few.len() <= 4 => format!("an engine that is not here ({})", few.join(", ")),
+        _ => "an engine that is not here".to_owned(),
+    };
+    Some((format!("belongs to {whose}: {}", missing.why), missing.instead))
 }
 
 /// Every name that is known, for a suggestion.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let here = here().iter().flat_map(|engine| std::iter::once(engine.name).chain(engine.aliases.iter().copied()));
-    here.chain(MISSING.iter().flat_map(|(names, ..)| names.iter().copied()))
+    here.chain(MISSING.iter().flat_map(|missing| missing.names.iter().copied()))
 }
 
 /// Names that are missing here, with the reasons, for the documentation.
 pub(super) fn missing() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    let each =
-        MISSING.iter().flat_map(|(names, reason, instead)| names.iter().map(move |name| (*name, *reason, *instead)));
+    let each = MISSING.iter().flat_map(|of| of.names.iter().map(move |name| (*name, of.why, of.instead)));
     each.filter(|(name, ..)| ours(name).is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::options::OPTIONS;
+
+    /// One that is known under this name would never be told as missing.
+    #[test]
+    fn no_option_of_an_engine_that_is_not_here_is_an_option_of_one_that_is() {
+        for name in MISSING.iter().flat_map(|missing| missing.options) {
+            let is_known = OPTIONS.iter().any(|option| option.name == *name || option.aliases.contains(name));
+            assert!(!is_known, "{name}");
+        }
+    }
 }

@@ -426,8 +426,8 @@ fn read_sections(
             Line::Word { name, value, place, value_column } => {
                 let Some(asked) = command_line::asked(&name) else {
                     if !matches!(into, Into::Skipped) {
-                        let hint = command_line::suggestion(&name, false);
-                        problems.add((*place).clone(), format!("`{name}` is not an option"), hint);
+                        let (message, hint) = command_line::unknown(&name, "");
+                        problems.add((*place).clone(), message, hint);
                     }
                     continue;
                 };
