@@ -33,6 +33,7 @@ use search::Search;
 use spans::Spans;
 use std::io;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::Ordering::Relaxed;
 use supply::{SOURCE_WAIT_BUSY, SOURCE_WAIT_IDLE, Supply};
@@ -210,10 +211,13 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let generator = Generator::new(plan, context.worker);
         let made = Verifier::new(plan, context.worker)
             .and_then(|verifier| Ok((verifier, Zoned::new(plan, context.zones, generator.unit_bytes())?)));
-        let (verifier, zoned, fatal) = match made {
+        let (verifier, mut zoned, fatal) = match made {
             Ok((verifier, zoned)) => (verifier, zoned, None),
             Err(sentence) => (None, None, Some(sentence)),
         };
+        if let Some(zoned) = zoned.as_mut().filter(|_| context.waits_for.is_empty()) {
+            zoned.begin();
+        }
         Self {
             context,
             engine,
@@ -355,6 +359,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             }
         }
         self.join_flow();
+        if let Some(zoned) = &mut self.zoned {
+            zoned.begin();
+        }
         self.not_before = self.started;
         self.measured_from = self.started + self.clock.to_ticks(limits.ramp_ns);
         self.is_ramping = limits.ramp_ns > 0;
@@ -389,8 +396,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let has_place = self.supply.is_some() || self.zoned.is_some();
         let trims_first = self.context.plan.pattern.steps.trims_first;
         let is_asked = self.context.plan.queue.serializes_overlap;
-        let needs_order = (self.verifier.is_some() || trims_first) && self.zoned.is_none();
-        let is_serial = (needs_order || is_asked) && self.slots.len() > 1 && self.modifies();
+        // Where an I/O in zones goes is known only when it has its place.
+        let needs_order = (self.verifier.is_some() || trims_first || is_asked) && self.zoned.is_none();
+        let is_serial = needs_order && self.slots.len() > 1 && self.modifies();
         let has_backlog = self.verifier.as_ref().is_some_and(|v| v.plan.backlog > 0 || v.plan.trim.is_some());
         let complete_min = (self.context.plan.queue.complete_min.max(1) as usize).min(self.completions.len());
         loop {
@@ -765,14 +773,19 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     /// where one pass over the region ends and the next begins.)
     #[cold]
     fn overlaps_in_flight(&self, request: &Request) -> bool {
+        let bytes = request.offset..request.offset + u64::from(request.length);
+        self.any_in_flight(request.file, &bytes, |op| request.op != OpKind::Read || op != OpKind::Read)
+    }
+
+    /// True if an I/O in flight that is one of these operations touches some bytes of a file.
+    fn any_in_flight(&self, file: u16, bytes: &Range<u64>, is_one: impl Fn(OpKind) -> bool) -> bool {
         let is_free = |slot: u32| self.free[..self.free_count].contains(&slot);
-        let end = request.offset + u64::from(request.length);
         self.slots.iter().zip(0..).any(|(slot, index)| {
             let other = &slot.request;
-            (request.op != OpKind::Read || other.op != OpKind::Read)
-                && other.file == request.file
-                && other.offset < end
-                && request.offset < other.offset + u64::from(other.length)
+            is_one(other.op)
+                && other.file == file
+                && other.offset < bytes.end
+                && bytes.start < other.offset + u64::from(other.length)
                 && !is_free(index)
         })
     }

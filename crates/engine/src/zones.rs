@@ -9,7 +9,7 @@
 //! starts.
 //!
 //! Cannot see: what another process writes to the device, or resets. After a failed write the pointer is asked for
-//! again.
+//! again. Nor what others read: a zone is reset although another worker has a read in flight there.
 
 pub(crate) use kernel::{finish_zone, reset_zone};
 
@@ -22,6 +22,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
 mod kernel;
+#[cfg(test)]
+mod tests;
 
 /// Nobody holds the zone.
 const NOBODY: u32 = 0;
@@ -47,6 +49,8 @@ struct Zone {
     /// First byte behind what can be written.
     limit: u64,
     pointer: u64,
+    /// First byte behind what was written: the pointer, but in a zone that was finished.
+    data: u64,
     kind: Kind,
     /// Who writes, resets or finishes it now.
     holder: u32,
@@ -59,11 +63,15 @@ struct Zone {
 #[derive(Debug)]
 pub struct ZoneMap {
     zone_bytes: u64,
+    /// Bytes of a zone that can be written, if they are emulated; a device says it of each.
+    capacity_bytes: u64,
     /// Who says where the zones are.
     source: String,
     is_emulated: bool,
     /// Zones that may be open at a time, by what the device says; 0: no limit.
     device_open_max: u32,
+    /// Workers that write and have not ended.
+    writers: AtomicU32,
     state: Mutex<State>,
 }
 
@@ -79,6 +87,8 @@ struct State {
 struct Watched {
     zones: Range<u32>,
     byte_count: u64,
+    /// What can be written there.
+    capacity_bytes: u64,
 }
 
 /// Numbers for those who use zones.
@@ -92,6 +102,16 @@ impl Member {
     pub(crate) fn new() -> Self {
         Self(MEMBERS.fetch_add(1, Relaxed))
     }
+}
+
+/// What a job reads of a file.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    pub(crate) bytes: Range<u64>,
+    /// Blocks begin at multiples of it from a zone's start on.
+    pub(crate) unit: u64,
+    /// Also what was never written.
+    pub(crate) reads_beyond: bool,
 }
 
 /// What a write asks for.
@@ -142,11 +162,11 @@ impl ZoneMap {
                 // A last zone that the file cuts short is never written.
                 let kind = if end - start < zone_bytes { Kind::Unusable } else { Kind::Sequential };
                 let limit = (start + capacity_bytes).min(end);
-                Zone { start, end, limit, pointer: start, kind, holder: NOBODY, opener: NOBODY, is_open: false }
+                Zone { limit, kind, ..Zone::empty(start, end) }
             })
             .collect();
         let source = "emulated: the file has none".to_owned();
-        Self::new(zone_bytes, source, true, 0, zones)
+        Self { capacity_bytes, is_emulated: true, ..Self::new(zone_bytes, source, 0, zones) }
     }
 
     /// The zones that a device reports.
@@ -165,18 +185,44 @@ impl ZoneMap {
             return Err(invalid("its zones differ in length"));
         }
         let device_open_max = [open_max, active_max].into_iter().filter(|max| *max > 0).min().unwrap_or(0);
-        Ok(Self::new(zone_bytes, "BLKREPORTZONE".to_owned(), false, device_open_max, zones))
+        Ok(Self::new(zone_bytes, "BLKREPORTZONE".to_owned(), device_open_max, zones))
     }
 
-    fn new(zone_bytes: u64, source: String, is_emulated: bool, device_open_max: u32, zones: Vec<Zone>) -> Self {
+    fn new(zone_bytes: u64, source: String, device_open_max: u32, zones: Vec<Zone>) -> Self {
         let open = zones.iter().zip(0..).filter(|(zone, _)| zone.is_open).map(|(_, number)| number).collect();
         let state = Mutex::new(State { zones, open, watched: Vec::new() });
-        Self { zone_bytes, source, is_emulated, device_open_max, state }
+        let writers = AtomicU32::new(0);
+        Self { zone_bytes, capacity_bytes: 0, source, is_emulated: false, device_open_max, writers, state }
     }
 
     /// Length of a zone, in bytes.
     pub fn zone_bytes(&self) -> u64 {
         self.zone_bytes
+    }
+
+    /// Bytes of a zone that can be written, if zones are emulated; 0: the device says it of each.
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    /// The least that can be written of a zone among those that are written at their pointers; `None`: there is none.
+    pub(crate) fn room_least(&self, zones: &Range<u32>) -> Option<u64> {
+        let state = self.lock();
+        let zones = state.zones[zones.start as usize..zones.end as usize].iter();
+        zones.filter(|zone| zone.kind == Kind::Sequential).map(|zone| zone.limit - zone.start).min()
+    }
+
+    /// A worker will write, or (`false`) does not any more.
+    pub(crate) fn count_writer(&self, comes: bool) {
+        match comes {
+            true => self.writers.fetch_add(1, Relaxed),
+            false => self.writers.fetch_sub(1, Relaxed),
+        };
+    }
+
+    /// True if somebody may write yet.
+    pub(crate) fn has_writers(&self) -> bool {
+        self.writers.load(Relaxed) > 0
     }
 
     /// Who says where the zones are.
@@ -221,45 +267,36 @@ impl ZoneMap {
         self.lock().zones[zone as usize].kind == Kind::Sequential
     }
 
-    /// What can be read of a zone: from its start to the pointer, or to its end.
-    pub(crate) fn readable(&self, zone: u32, reads_beyond: bool) -> Range<u64> {
-        readable(&self.lock().zones[zone as usize], reads_beyond)
+    /// What can be read of a zone: whole blocks of what was written.
+    pub(crate) fn readable(&self, zone: u32, view: &View) -> Range<u64> {
+        self.lock().zones[zone as usize].readable(view)
     }
 
-    /// The next zone from `zone` on, within `region` and around it, in which `length` bytes can be read.
-    pub(crate) fn next_readable(
-        &self,
-        zone: u32,
-        region: &Range<u32>,
-        length: u64,
-        reads_beyond: bool,
-    ) -> Option<(u32, Range<u64>)> {
+    /// What can be read of the next zone from `zone` on, within `region` and around it, that has `length` bytes.
+    pub(crate) fn next_readable(&self, zone: u32, region: &Range<u32>, length: u64, view: &View) -> Option<Range<u64>> {
         let state = self.lock();
-        around(zone, region).find_map(|number| {
-            let range = readable(&state.zones[number as usize], reads_beyond);
-            (range.end - range.start >= length).then_some((number, range))
-        })
+        let mut ranges = around(zone, region).map(|number| state.zones[number as usize].readable(view));
+        ranges.find(|range| range.end - range.start >= length)
     }
 
-    /// Bytes written in a part of the file, from now on kept up to date.
+    /// Bytes written in a part of the file, from now on kept up to date. Zones that are written anywhere do not count:
+    /// nobody knows of what they hold.
     pub(crate) fn watch(&self, zones: &Range<u32>) {
         let mut state = self.lock();
         if !state.watched.iter().any(|watched| watched.zones == *zones) {
-            let written = |zone: &Zone| zone.pointer - zone.start;
-            let byte_count = state.zones[zones.start as usize..zones.end as usize].iter().map(written).sum();
-            state.watched.push(Watched { zones: zones.clone(), byte_count });
+            let of_region = state.zones[zones.start as usize..zones.end as usize].iter();
+            let (byte_count, capacity_bytes) = of_region
+                .filter(|zone| zone.kind == Kind::Sequential)
+                .fold((0, 0), |sum, zone| (sum.0 + zone.pointer - zone.start, sum.1 + zone.limit - zone.start));
+            state.watched.push(Watched { zones: zones.clone(), byte_count, capacity_bytes });
         }
     }
 
     /// The part of a watched part's capacity that is written.
     pub(crate) fn written_part(&self, zones: &Range<u32>) -> f64 {
         let state = self.lock();
-        let capacity: u64 = match &state.zones[zones.start as usize..zones.end as usize] {
-            [first, ..] => (first.limit - first.start).saturating_mul(u64::from(zones.end - zones.start)),
-            [] => 0,
-        };
-        let written = state.watched.iter().find(|watched| watched.zones == *zones).map_or(0, |it| it.byte_count);
-        written as f64 / capacity.max(1) as f64
+        let watched = state.watched.iter().find(|watched| watched.zones == *zones);
+        watched.map_or(0.0, |watched| watched.byte_count as f64 / watched.capacity_bytes.max(1) as f64)
     }
 
     /// Where `who`'s write goes. The zone of a place, a reset or a finish is held until it is given back.
@@ -272,7 +309,8 @@ impl ZoneMap {
             Kind::Sequential => {}
         }
         let mut number = wish.zone;
-        if !zone.is_open && zone.holder == NOBODY && (!zone.is_full(wish) || wish.resets_full) {
+        let is_writable = !zone.is_full(wish) || wish.resets_full && zone.pointer > zone.start;
+        if !zone.is_open && zone.holder == NOBODY && is_writable {
             // It would have to be opened.
             let own = || state.open.iter().filter(|open| state.zones[**open as usize].opener == who.0).count();
             let is_own_limit = wish.own_open_max > 0 && own() >= wish.own_open_max as usize;
@@ -295,14 +333,16 @@ impl ZoneMap {
         }
         if zone.is_full(wish) {
             let has_room = zone.pointer < zone.limit;
-            if zone.is_open && has_room && !self.is_emulated {
+            if zone.is_open && has_room && zone.pointer > zone.start && !self.is_emulated {
                 zone.holder = who.0;
                 return Place::Finish(number);
             }
-            if zone.is_open {
+            let is_empty = zone.pointer == zone.start;
+            if zone.is_open && !is_empty {
                 state.close(number);
             }
-            if !wish.resets_full {
+            // A reset makes no room in a zone that is empty.
+            if !wish.resets_full || is_empty {
                 return Place::Full;
             }
             state.zones[number as usize].holder = who.0;
@@ -352,12 +392,23 @@ impl ZoneMap {
         in_use.map_or(Ok(None), Err)
     }
 
+    /// A zone that was held for a write or a reset is not used after all.
+    pub(crate) fn give_back(&self, zone: u32) {
+        let mut state = self.lock();
+        let it = &mut state.zones[zone as usize];
+        it.holder = NOBODY;
+        if it.pointer == it.start {
+            state.close(zone);
+        }
+    }
+
     /// A write of `byte_count` bytes has completed.
     pub(crate) fn wrote(&self, zone: u32, byte_count: u64) {
         let mut state = self.lock();
         let it = &mut state.zones[zone as usize];
         it.holder = NOBODY;
         it.pointer = (it.pointer + byte_count).min(it.limit);
+        it.data = it.pointer;
         let is_over = it.pointer >= it.limit || it.pointer == it.start;
         state.count(zone, byte_count as i64);
         if is_over {
@@ -371,12 +422,13 @@ impl ZoneMap {
         let it = &mut state.zones[zone as usize];
         it.holder = NOBODY;
         let written = it.pointer - it.start;
-        it.pointer = it.start;
+        (it.pointer, it.data) = (it.start, it.start);
         state.count(zone, -(written as i64));
         state.close(zone);
     }
 
-    /// The zone takes no more. (One that is emulated is only not open any more: behind its pointer nothing was written.)
+    /// The zone takes no more; behind its last write there is nothing to read. (One that is emulated is only not open
+    /// any more.)
     pub(crate) fn was_finished(&self, zone: u32) {
         let mut state = self.lock();
         let it = &mut state.zones[zone as usize];
@@ -401,7 +453,7 @@ impl ZoneMap {
         it.holder = NOBODY;
         let before = it.pointer;
         if let Some(asked) = asked {
-            (it.pointer, it.kind) = (asked.pointer, asked.kind);
+            (it.pointer, it.data, it.kind) = (asked.pointer, asked.data, asked.kind);
         }
         let moved = it.pointer as i64 - before as i64;
         let is_over = it.pointer >= it.limit || it.pointer == it.start || it.kind != Kind::Sequential;
@@ -430,6 +482,24 @@ impl ZoneMap {
 }
 
 impl Zone {
+    /// One that is written in order, all of it, and holds nothing.
+    fn empty(start: u64, end: u64) -> Self {
+        let (holder, opener) = (NOBODY, NOBODY);
+        let kind = Kind::Sequential;
+        Self { start, end, limit: end, pointer: start, data: start, kind, holder, opener, is_open: false }
+    }
+
+    fn readable(&self, view: &View) -> Range<u64> {
+        let end = match self.kind {
+            Kind::Unusable => self.start,
+            Kind::Conventional => self.end,
+            Kind::Sequential if view.reads_beyond => self.limit,
+            Kind::Sequential => self.data,
+        };
+        let start = self.start + view.bytes.start.saturating_sub(self.start).next_multiple_of(view.unit);
+        start..end.min(view.bytes.end).max(start)
+    }
+
     fn is_full(&self, wish: &Wish) -> bool {
         self.room(wish) == 0
     }
@@ -495,115 +565,7 @@ impl State {
     }
 }
 
-fn readable(zone: &Zone, reads_beyond: bool) -> Range<u64> {
-    match zone.kind {
-        Kind::Unusable => zone.start..zone.start,
-        Kind::Conventional => zone.start..zone.end,
-        Kind::Sequential if reads_beyond => zone.start..zone.limit,
-        Kind::Sequential => zone.start..zone.pointer,
-    }
-}
-
 /// The zones of a region from `zone` on, and then from its begin.
 fn around(zone: u32, region: &Range<u32>) -> impl Iterator<Item = u32> + use<> {
     (zone..region.end).chain(region.start..zone)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KIB: u64 = 1 << 10;
-
-    fn wish(zone: u32) -> Wish {
-        Wish {
-            zone,
-            length: 4096,
-            region: 0..4,
-            resets_full: true,
-            resets_now: false,
-            writes_remainder: false,
-            open_max: 0,
-            own_open_max: 0,
-            pick: 0,
-        }
-    }
-
-    fn write(map: &ZoneMap, who: Member, wish: &Wish) -> u64 {
-        match map.place(who, wish) {
-            Place::At(offset, length) => {
-                map.wrote(map.number_at(offset), u64::from(length));
-                offset
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn a_zone_is_written_in_order_by_one_at_a_time_and_reset_when_it_is_full() {
-        let map = ZoneMap::emulated(16 * KIB, 8 * KIB, 64 * KIB);
-        let (one, other) = (Member::new(), Member::new());
-        assert_eq!(map.place(one, &wish(1)), Place::At(16 * KIB, 4096));
-        assert_eq!(map.place(one, &wish(1)), Place::Held { by_oneself: true });
-        assert_eq!(map.place(other, &wish(1)), Place::Held { by_oneself: false });
-        // What is not complete cannot be read.
-        assert_eq!(map.readable(1, false), 16 * KIB..16 * KIB);
-        map.wrote(1, 4096);
-        assert_eq!(map.readable(1, false), 16 * KIB..20 * KIB);
-        assert_eq!(map.readable(1, true), 16 * KIB..24 * KIB);
-        assert_eq!(write(&map, other, &wish(1)), 20 * KIB);
-        // The capacity ends before the zone does.
-        assert_eq!(map.place(one, &Wish { resets_full: false, ..wish(1) }), Place::Full);
-        assert_eq!(map.place(one, &wish(1)), Place::Reset(1));
-        assert_eq!(map.place(other, &wish(1)), Place::Held { by_oneself: false });
-        map.was_reset(1);
-        assert_eq!(write(&map, other, &wish(1)), 16 * KIB);
-    }
-
-    #[test]
-    fn no_more_zones_are_open_than_may_be_and_what_is_left_open_makes_room() {
-        let map = ZoneMap::emulated(16 * KIB, 16 * KIB, 64 * KIB);
-        let (one, other) = (Member::new(), Member::new());
-        let limited = |zone| Wish { open_max: 2, ..wish(zone) };
-        assert_eq!(write(&map, one, &limited(0)), 0);
-        assert_eq!(write(&map, one, &limited(1)), 16 * KIB);
-        // The third goes to one that is open.
-        assert_eq!(write(&map, one, &Wish { pick: 1, ..limited(2) }), 20 * KIB);
-        // In a region without an open zone it waits, until somebody leaves one.
-        let far = Wish { region: 2..4, ..limited(2) };
-        assert_eq!(map.place(other, &far), Place::Held { by_oneself: false });
-        map.leave(one);
-        let Place::Finish(number) = map.place(other, &far) else { panic!("a zone that was left is finished") };
-        map.was_finished(number);
-        assert_eq!(write(&map, other, &far), 32 * KIB);
-        // Its own limit.
-        let own = |zone| Wish { own_open_max: 1, ..wish(zone) };
-        assert_eq!(write(&map, other, &own(3)), 36 * KIB);
-    }
-
-    #[test]
-    fn a_rest_that_is_less_than_a_block_is_left_or_written() {
-        let map = ZoneMap::emulated(16 * KIB, 6 * KIB, 64 * KIB);
-        let one = Member::new();
-        write(&map, one, &wish(0));
-        assert_eq!(map.place(one, &Wish { resets_full: false, ..wish(0) }), Place::Full);
-        write(&map, one, &wish(1));
-        let rest = Wish { writes_remainder: true, ..wish(1) };
-        assert_eq!(map.place(one, &rest), Place::At(20 * KIB, 2048));
-    }
-
-    #[test]
-    fn trims_take_zones_with_data_and_what_is_written_is_counted() {
-        let map = ZoneMap::emulated(16 * KIB, 16 * KIB, 64 * KIB);
-        let one = Member::new();
-        map.watch(&(0..4));
-        assert_eq!(map.take(one, 0, &(0..4), false), Ok(None));
-        write(&map, one, &wish(2));
-        assert!((map.written_part(&(0..4)) - 1.0 / 16.0).abs() < 1e-9);
-        assert_eq!(map.take(one, 3, &(0..4), false), Ok(Some(2)));
-        assert_eq!(map.take(one, 3, &(0..4), false), Err(true));
-        map.was_reset(2);
-        assert!(map.written_part(&(0..4)) < 1e-9);
-        assert_eq!(map.take(one, 0, &(0..4), false), Ok(None));
-    }
 }

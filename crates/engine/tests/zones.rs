@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Job, KIB, MIB, Open, assert_clean, filled, folder, op};
+use common::{Job, KIB, MIB, MS, Open, S, assert_clean, filled, folder, op};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use trueio_engine::{IssuedIo, LoggedIo, Start, ZoneMap, log_channel};
@@ -12,6 +12,8 @@ use trueio_model::{Checksum, EarlyResets, EngineKind, OpKind, Order, Verify, Zon
 const ZONE: u64 = 64 * KIB;
 const CAPACITY: u64 = 48 * KIB;
 const ZONES: u64 = 8;
+/// Longer than any of these jobs takes.
+const MINUTE: u64 = 60 * S;
 
 fn zone_plan() -> ZonePlan {
     ZonePlan::emulated(ZONE, CAPACITY)
@@ -206,42 +208,192 @@ fn a_write_that_fails_leaves_the_pointer_and_the_next_goes_to_the_same_place() {
     assert_eq!((again, offsets.last()), (1, Some(&4)), "{offsets:?}");
 }
 
+/// Goal: two workers never write to one place at a time, nor leave a hole. Method: what they left is read by a job that
+/// compares it; each block was sealed by whoever wrote it.
 #[test]
 fn workers_share_the_write_pointers_and_verify_finds_what_they_left() {
     let folder = folder();
     let path = filled(folder.path(), "zones", ZONES * ZONE);
-    let job = || {
-        let job = Job::new(EngineKind::Libaio).depth(4).on(&[&path], ZONES * ZONE, Open::ReadWrite).op(OpKind::Write);
-        job.ios(400)
+    let job = || Job::new(EngineKind::Libaio).on(&[&path], ZONES * ZONE, Open::ReadWrite).verify(Checksum::Crc32c);
+    let map = Arc::new(ZoneMap::emulated(ZONE, CAPACITY, ZONES * ZONE));
+    let on_map = |mut job: Job| {
+        job.plan.zones = Some(zone_plan());
+        job.zones = vec![map.clone()];
+        job
     };
-    let first = zoned(job(), zone_plan());
-    let mut second = zoned(job(), zone_plan());
-    second.zones = first.zones.clone();
-    second.plan.seed = 8;
-    let (door, chunks) = log_channel();
-    let (mut first, mut second) = (first, second);
-    (first.iolog, second.iolog) = (Some(door.clone()), Some(door));
+    let writer = |seed| {
+        let job = on_map(job().depth(4).op(OpKind::Write).ios(400).seed(seed));
+        // Each would compare what the other has reset.
+        job.with(|plan| plan.verify.as_mut().expect("it verifies").reads_back = false)
+    };
+    let writers = [writer(7), writer(8)];
     let start = Start::new();
-    start.open();
-    let issued: u64 = std::thread::scope(|scope| {
-        let reader = scope.spawn(move || chunks.into_iter().map(|chunk| chunk.ios.len() as u64).sum());
-        let threads = [&mut first, &mut second].map(|job| {
-            let start = &start;
-            scope.spawn(move || {
-                let report = job.run_from(start);
-                job.iolog = None;
-                report
-            })
-        });
+    std::thread::scope(|scope| {
+        let threads = writers.each_ref().map(|job| scope.spawn(|| job.run_from(&start)));
+        start.wait_for(2);
+        start.open();
         for thread in threads {
-            assert_clean(&thread.join().unwrap(), "shared");
+            let report = thread.join().unwrap();
+            assert_clean(&report, "shared");
+            assert_eq!(op(&report, OpKind::Write).io_count, 400);
         }
-        reader.join().unwrap()
     });
-    assert_eq!(issued, 800);
-    // Every zone's pointer is at a block, and what lies before it can be read.
-    let map = &first.zones[0];
-    assert!((0..ZONES).all(|zone| map.pointer_at(zone * ZONE).is_some_and(|at| at % 4096 == 0)));
+    let held: u64 = (0..ZONES).map(|zone| map.pointer_at(zone * ZONE).unwrap() - zone * ZONE).sum();
+    let report = on_map(job().sequential()).run();
+    assert_clean(&report, "what they left");
+    assert_eq!(report.verified_block_count, held / 4096);
+    // It would find it.
+    let zone = (0..ZONES).find(|zone| map.pointer_at(zone * ZONE) > Some(zone * ZONE)).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"torn", zone * ZONE + 2000).unwrap();
+    assert_eq!(on_map(job().sequential()).run().verify_failure_count, 1);
+}
+
+#[test]
+fn a_block_that_no_zone_takes_ends_the_job_and_so_do_zones_that_another_job_made() {
+    let block = |bytes| modelled().op(OpKind::Write).sizes(trueio_model::BlockSizes::Fixed(bytes)).time(MINUTE);
+    let report = zoned(block(CAPACITY + 4096), zone_plan()).run();
+    assert!(report.fatal.as_ref().is_some_and(|fatal| fatal.contains("does not fit")), "{:?}", report.fatal);
+    assert_clean(&zoned(block(CAPACITY), zone_plan()).time(MS).run(), "all of a zone");
+    let mut other = zoned(modelled().op(OpKind::Write), zone_plan());
+    other.plan.zones = Some(ZonePlan { capacity_bytes: ZONE, ..zone_plan() });
+    let fatal = other.run().fatal.expect("another capacity");
+    assert!(fatal.contains(&format!("{CAPACITY} of them used")), "{fatal}");
+    let mut longer = zoned(modelled().op(OpKind::Write), zone_plan());
+    longer.plan.files[0].size_bytes += ZONE;
+    let fatal = longer.run().fatal.expect("more zones than there are");
+    assert!(fatal.contains("end at byte"), "{fatal}");
+}
+
+#[test]
+fn random_reads_go_to_whatever_the_region_and_the_files_hold() {
+    let mut writer = zoned(modelled().sequential().op(OpKind::Write), zone_plan());
+    writer.plan.limits.io_count = Some(2 * 12);
+    assert_clean(&writer.run(), "two zones are written");
+    // A region that begins behind all that was written of zone 0, but for less than a block, and reads of 16 KiB.
+    let sizes = trueio_model::BlockSizes::Fixed(16 * KIB);
+    let mut reader = modelled().sizes(sizes).ios(200);
+    reader.plan.files[0].offset_bytes = 40 * KIB;
+    reader.plan.files[0].size_bytes -= 40 * KIB;
+    (reader.plan.zones, reader.zones) = (Some(zone_plan()), writer.zones.clone());
+    let (report, issued) = reader.run_issued();
+    assert_clean(&report, "a part of the zones");
+    let mut offsets: Vec<u64> = issued.iter().map(|io| io.request.offset).collect();
+    offsets.sort_unstable();
+    offsets.dedup();
+    assert_eq!((issued.len(), offsets), (200, vec![ZONE, ZONE + 16 * KIB, ZONE + 32 * KIB]));
+    // In order, from the middle of a block on: the next whole one.
+    let mut reader = modelled().sequential().sizes(trueio_model::BlockSizes::Fixed(16 * KIB)).region(2 * ZONE);
+    reader.plan.files[0].offset_bytes = 20 * KIB;
+    (reader.plan.zones, reader.zones) = (Some(zone_plan()), writer.zones.clone());
+    let offsets: Vec<u64> = reader.run_issued().1.iter().map(|io| io.request.offset).collect();
+    assert_eq!(offsets, [32 * KIB, ZONE, ZONE + 16 * KIB, ZONE + 32 * KIB]);
+    // A second file that holds nothing, as the first and as the last.
+    let empty = Arc::new(ZoneMap::emulated(ZONE, CAPACITY, ZONES * ZONE));
+    for (written, maps) in [(1, [&empty, &writer.zones[0]]), (0, [&writer.zones[0], &empty])] {
+        for is_random in [true, false] {
+            let mut reader = if is_random { modelled().ios(200) } else { modelled().sequential().ios(200) };
+            reader.plan.files.push(reader.plan.files[0].clone());
+            (reader.plan.zones, reader.zones) = (Some(zone_plan()), maps.map(Clone::clone).to_vec());
+            let (report, issued) = reader.run_issued();
+            assert_clean(&report, "two files");
+            assert!(issued.len() == 200 && issued.iter().all(|io| io.request.file == written), "{}", issued.len());
+        }
+    }
+}
+
+/// Goal: a job that finds nothing to read does not end as if it had read all. Method: a writer that begins late, and
+/// then one that has ended before somebody trims what it wrote.
+#[test]
+fn who_finds_nothing_to_read_waits_for_those_who_write_and_fails_when_nobody_does() {
+    let folder = folder();
+    let path = filled(folder.path(), "waits", ZONES * ZONE);
+    let map = Arc::new(ZoneMap::emulated(ZONE, CAPACITY, ZONES * ZONE));
+    let on_map = |mut job: Job| {
+        job = job.on(&[&path], ZONES * ZONE, Open::ReadWrite);
+        job.plan.zones = Some(zone_plan());
+        job.zones = vec![map.clone()];
+        job
+    };
+    let late = on_map(Job::new(EngineKind::Psync)).sequential().op(OpKind::Write);
+    let late = late.with(|plan| plan.limits.start_delay_ns = 50 * MS);
+    let readers =
+        [on_map(Job::new(EngineKind::Psync)).ios(100), on_map(Job::new(EngineKind::Psync)).sequential().ios(100)];
+    let start = Start::new();
+    std::thread::scope(|scope| {
+        let threads = readers.each_ref().map(|job| scope.spawn(|| job.run_from(&start)));
+        let writer = scope.spawn(|| late.run_from(&start));
+        start.wait_for(3);
+        start.open();
+        assert_clean(&writer.join().unwrap(), "late");
+        for thread in threads {
+            let report = thread.join().unwrap();
+            assert_clean(&report, "it waited");
+            assert_eq!(op(&report, OpKind::Read).io_count, 100);
+            assert!(report.engine_notes.iter().any(|note| note.contains("the job waited")), "{report:?}");
+        }
+    });
+    // Nobody writes any more; a reader is at work when the zones are emptied.
+    let mut reader = on_map(Job::new(EngineKind::Psync)).time(10 * MINUTE);
+    let (door, chunks) = log_channel();
+    reader.log = Some(door);
+    let report = std::thread::scope(|scope| {
+        // The log ends when the job that holds its door is gone.
+        let reading = scope.spawn(move || reader.run());
+        let mut chunks = chunks.into_iter();
+        chunks.next().expect("it reads").give_back();
+        let rest = scope.spawn(|| chunks.for_each(|chunk| chunk.give_back()));
+        let trims = on_map(Job::new(EngineKind::Psync)).op(OpKind::Trim).time(10 * MINUTE);
+        let trimmed = trims.sizes(trueio_model::BlockSizes::Fixed(ZONE)).run();
+        assert_clean(&trimmed, "trims");
+        assert_eq!(op(&trimmed, OpKind::Trim).io_count, ZONES);
+        assert!(trimmed.engine_notes.iter().any(|note| note.contains("held data to trim any more")), "{trimmed:?}");
+        rest.join().unwrap();
+        reading.join().unwrap()
+    });
+    let fatal = report.fatal.expect("what it read is gone");
+    assert!(fatal.contains("holds data to read any more"), "{fatal}");
+}
+
+/// Goal: no zone is reset, and with `verify` or `serialize_overlap` nothing is written, where a read of the same job is
+/// under way. Method: in virtual time, with slow I/Os of all zones; `read_beyond_wp` reads where the next write goes.
+#[test]
+fn what_is_being_read_is_neither_reset_nor_written() {
+    type Change = fn(&mut trueio_model::JobPlan);
+    let cases: [(bool, Change); 3] = [
+        (false, |_| {}),
+        (true, |plan| plan.verify = Some(Verify::new(Checksum::Null))),
+        (true, |plan| plan.queue.serializes_overlap = true),
+    ];
+    for (reads_beyond, change) in cases {
+        let plan = ZonePlan { reads_beyond, ..zone_plan() };
+        let (report, ios) = zoned(modelled().mixed(50).depth(8).ios(4_000).with(change), plan).run_logged();
+        assert_eq!((report.fatal, report.failures.len()), (None, 0));
+        let of = |op: OpKind| ios.iter().filter(move |io| io.op == op);
+        let mut count = 0;
+        for write in of(OpKind::Write) {
+            let beside = of(OpKind::Read).filter(|read| read.offset == write.offset);
+            let is_apart = |read: &&LoggedIo| {
+                read.end_ns <= write.end_ns - write.total_ns || write.end_ns <= read.end_ns - read.total_ns
+            };
+            let mut beside = beside.inspect(|_| count += 1);
+            assert!(beside.all(|read| is_apart(&read)), "{write:?}");
+        }
+        assert!(count > 1_000 && of(OpKind::Write).count() > 1_000, "{count} pairs");
+        assert!(report.zones.is_some_and(|zones| zones.reset_count > 100), "zones were reset");
+    }
+}
+
+#[test]
+fn a_mixed_job_that_verifies_reads_while_it_writes_and_finds_all_right() {
+    let folder = folder();
+    let path = filled(folder.path(), "mixed", ZONES * ZONE);
+    for engine in [EngineKind::Libaio, EngineKind::Posixaio] {
+        let job = Job::new(engine).depth(16).on(&[&path], ZONES * ZONE, Open::ReadWrite).mixed(50).ios(3_000);
+        let report = zoned(job.verify(Checksum::Crc32c), zone_plan()).run();
+        assert_clean(&report, engine.name());
+        assert!(report.verified_block_count > 1_000, "{}", report.verified_block_count);
+    }
 }
 
 #[test]

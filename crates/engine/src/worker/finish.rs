@@ -39,7 +39,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 self.fatal = Some("the job ended within its ramp: nothing was measured".to_owned());
             }
         }
-        if let Some(zoned) = &self.zoned {
+        if let Some(zoned) = &mut self.zoned {
             zoned.leave();
         }
         // Nobody judges or waits for what comes now.

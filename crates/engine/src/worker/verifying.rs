@@ -3,6 +3,7 @@
 //! Blocks are compared when a job reads them, after every so many writes (`verify_backlog`), and at its end. The
 //! generator gives the same requests again, so nothing is remembered of a job that is compared at its end.
 
+use super::zoned::Written;
 use super::{FAILURES_MAX, Slot, Worker, state};
 use crate::clock::Clock;
 use crate::engines::{Completion, Engine, EngineError};
@@ -114,8 +115,11 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             if verifier.plan.trim.is_some() {
                 verifier.untrimmed.push((*request, self.write_sequence));
             }
-            if let Some(zoned) = &mut self.zoned {
-                zoned.remember(request, self.write_sequence);
+            if let Some(zoned) = &mut self.zoned
+                && let Err(error) = zoned.remember(request, self.write_sequence)
+            {
+                self.fatal.get_or_insert(format!("remembering the last write to each block of a zone: {error}"));
+                self.is_done = true;
             }
         }
     }
@@ -383,8 +387,9 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
 
     /// Reads back every block whose last write is known, in the order they were written.
     fn read_back(&mut self, check: &mut dyn FnMut(&mut Self, &Request, u64)) -> Result<(), EngineError> {
-        if let Some(zoned) = &self.zoned {
-            return self.read_back_zones(&zoned.written(), check);
+        if let Some(zoned) = &mut self.zoned {
+            let written = zoned.take_written();
+            return written.map_or(Ok(()), |written| self.read_back_zones(&written, check));
         }
         let mut last = self.last_writes()?;
         let mut generator = Generator::new(self.context.plan, self.context.worker);
@@ -431,20 +436,20 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
     /// The same in zones, where the generator does not know the places: zone by zone, in the order of writing.
     fn read_back_zones(
         &mut self,
-        written: &[((u16, u64), u64)],
+        written: &Written,
         check: &mut dyn FnMut(&mut Self, &Request, u64),
     ) -> Result<(), EngineError> {
         let length = self.context.plan.pattern.write_sizes.max_bytes() as u32;
-        for ((file, offset), sequence) in written {
+        for (file, offset, sequence) in written.blocks() {
             if self.context.stop.load(Relaxed) {
                 self.was_stopped = true;
                 return Ok(());
             }
-            let request = Request { op: OpKind::Read, file: *file, offset: *offset, length, data_only: false };
+            let request = Request { op: OpKind::Read, file, offset, length, data_only: false };
             if !self.read_block(&request)? {
                 return Ok(());
             }
-            check(self, &request, *sequence);
+            check(self, &request, sequence);
             if self.has_given_up() {
                 return Ok(());
             }

@@ -10,13 +10,17 @@ use super::{Wait, Worker};
 use crate::clock::Clock;
 use crate::engines::Engine;
 use crate::request::Request;
-use crate::zones::{Member, Place, Wish, ZoneMap, finish_zone, reset_zone};
-use std::collections::BTreeMap;
+use crate::zones::{Member, Place, View, Wish, ZoneMap, finish_zone, reset_zone};
+use std::collections::TryReserveError;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use trueio_model::{JobPlan, OpKind, OpMix, Order, ZonePlan, ZoneUse};
+pub(super) use written::Written;
+
+mod finding;
+mod written;
 
 /// Zones in use that a random write passes over before it waits.
 const HELD_MAX: usize = 64;
@@ -30,7 +34,12 @@ pub(super) struct Zoned {
     is_random: bool,
     /// Reads that find nothing become writes.
     is_mixed: bool,
-    /// What a random read's place is a multiple of.
+    /// No two I/Os that touch the same bytes are in flight together, unless both read.
+    is_ordered: bool,
+    /// It counts among those that write.
+    is_writer: bool,
+    is_counted: bool,
+    /// What a random I/O's place is a multiple of.
     unit: u64,
     /// Passes of a sequential job over each file.
     passes_max: u64,
@@ -40,16 +49,18 @@ pub(super) struct Zoned {
     pub(super) finish_count: u64,
     /// Something was read or trimmed.
     has_found: bool,
-    /// The last write to each place that was not reset since: file, offset; number. Only of jobs that verify.
-    written: BTreeMap<(u16, u64), u64>,
+    /// Nothing was there to be read or trimmed for a while.
+    has_waited: bool,
+    /// Of a job that compares at its end.
+    written: Option<Written>,
 }
 
 #[derive(Debug)]
 struct ZonedFile {
     map: Arc<ZoneMap>,
-    /// Zones and bytes of the region.
+    /// Zones of the region.
     zones: Range<u32>,
-    bytes: Range<u64>,
+    view: View,
     /// Zones that may be open at a time; 0: no limit.
     open_max: u32,
     /// Of reads, writes and trims.
@@ -91,17 +102,42 @@ impl Zoned {
     /// A sentence, if the job asks for more than a device gives.
     pub(super) fn new(job: &JobPlan, maps: &[Arc<ZoneMap>], unit: u64) -> Result<Option<Box<Self>>, String> {
         let Some(plan) = job.zones else { return Ok(None) };
+        let is_mixed = matches!(job.pattern.mix, OpMix::ReadWrite { .. });
+        let is_writer = is_mixed || job.pattern.mix == OpMix::Only(OpKind::Write);
         let mut files = Vec::with_capacity(maps.len());
         for (map, file) in maps.iter().zip(&job.files) {
             let bytes = file.offset_bytes..file.offset_bytes + file.size_bytes;
-            let zones = map.number_at(bytes.start)..map.number_at(bytes.end - 1) + 1;
-            if map.zone_bytes() != plan.zone_bytes {
+            if (map.zone_bytes(), map.capacity_bytes()) != (plan.zone_bytes, plan.capacity_bytes) {
+                let of = |capacity| if capacity > 0 { format!(", {capacity} of them used") } else { String::new() };
                 return Err(format!(
-                    "the zones of `{}` are {} bytes long ({}), and the plan says {}",
+                    "the zones of `{}` are {} bytes long{} ({}), and the job's plan says {}{}",
                     file.path,
                     map.zone_bytes(),
+                    of(map.capacity_bytes()),
                     map.source(),
-                    plan.zone_bytes
+                    plan.zone_bytes,
+                    of(plan.capacity_bytes)
+                ));
+            }
+            let there = map.counts().0 * plan.zone_bytes;
+            if bytes.end > there {
+                return Err(format!(
+                    "the zones of `{}` end at byte {there} ({}), and the job goes on to byte {}",
+                    file.path,
+                    map.source(),
+                    bytes.end
+                ));
+            }
+            let zones = map.number_at(bytes.start)..map.number_at(bytes.end - 1) + 1;
+            // A mixed job writes where there is nothing to read, as much as it would have read.
+            let reads = if is_mixed { job.pattern.read_sizes.max_bytes() } else { 0 };
+            let block = job.pattern.write_sizes.max_bytes().max(reads);
+            if let Some(room) = map.room_least(&zones).filter(|room| is_writer && block > *room) {
+                return Err(format!(
+                    "a block of {block} bytes does not fit into each zone of `{}`: of some {room} bytes can be written \
+                     ({}); use smaller blocks",
+                    file.path,
+                    map.source()
                 ));
             }
             let device = if plan.ignores_device_limits { 0 } else { map.device_open_max() };
@@ -123,11 +159,11 @@ impl Zoned {
             }
             let open_max = if plan.open_max > 0 { plan.open_max } else { device };
             let cursor = Cursor { zone: zones.start, at: 0, is_entered: false, pass: 0 };
-            files.push(ZonedFile { map: map.clone(), zones, bytes, open_max, cursors: [cursor; 3] });
+            let view = View { bytes, unit, reads_beyond: plan.reads_beyond };
+            files.push(ZonedFile { map: map.clone(), zones, view, open_max, cursors: [cursor; 3] });
         }
         assert_eq!(files.len(), job.files.len(), "every file of a zoned job has its zones");
         let region_bytes: u64 = job.files.iter().map(|file| file.size_bytes).sum();
-        let is_mixed = matches!(job.pattern.mix, OpMix::ReadWrite { .. });
         let has_passes = !is_mixed && !job.limits.is_time_based && job.limits.io_bytes <= region_bytes;
         Ok(Some(Box::new(Self {
             member: Member::new(),
@@ -135,29 +171,55 @@ impl Zoned {
             files,
             is_random: matches!(job.pattern.order, Order::Random { .. }),
             is_mixed,
+            is_ordered: job.verify.is_some() || job.queue.serializes_overlap,
+            is_writer,
+            is_counted: false,
             unit,
             passes_max: if has_passes { job.limits.loops } else { u64::MAX },
             since_reset: 0,
             reset_count: 0,
             finish_count: 0,
             has_found: false,
-            written: BTreeMap::new(),
+            has_waited: false,
+            written: job.verify.as_ref().filter(|verify| verify.reads_back).map(|_| {
+                // A job that verifies has blocks of one size.
+                Written::new(job.pattern.write_sizes.max_bytes())
+            }),
         })))
     }
 
-    /// Remembers what was written where.
-    pub(super) fn remember(&mut self, request: &Request, sequence: u64) {
-        self.written.insert((request.file, request.offset), sequence);
+    /// The worker begins soon, with nobody to wait for: who finds nothing to read waits for what it writes.
+    pub(super) fn begin(&mut self) {
+        if self.is_writer && !std::mem::replace(&mut self.is_counted, true) {
+            self.files.iter().for_each(|file| file.map.count_writer(true));
+        }
     }
 
-    /// The places whose last write is known, with its number.
-    pub(super) fn written(&self) -> Vec<((u16, u64), u64)> {
-        self.written.iter().map(|(place, sequence)| (*place, *sequence)).collect()
+    /// Remembers what was written where.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub(super) fn remember(&mut self, request: &Request, sequence: u64) -> Result<(), TryReserveError> {
+        let Some(written) = &mut self.written else { return Ok(()) };
+        let map = &self.files[usize::from(request.file)].map;
+        written.remember(map, (request.file, request.offset), sequence)
+    }
+
+    /// What was remembered, for good.
+    pub(super) fn take_written(&mut self) -> Option<Written> {
+        self.written.take()
     }
 
     /// The worker uses no zone any more.
-    pub(super) fn leave(&self) {
+    pub(super) fn leave(&mut self) {
         self.files.iter().for_each(|file| file.map.leave(self.member));
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if std::mem::take(&mut self.is_counted) {
+            self.files.iter().for_each(|file| file.map.count_writer(false));
+        }
     }
 
     /// What goes into the record.
@@ -183,6 +245,13 @@ impl Zoned {
     /// True if the cursors of every file have made all their passes.
     fn is_over(&self, op: usize) -> bool {
         self.files.iter().all(|file| file.cursors[op].pass >= self.passes_max)
+    }
+}
+
+/// Whoever waits for what the worker writes is told, in whatever way it ends.
+impl Drop for Zoned {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -221,25 +290,30 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             Found::Wait(wait) => Some(wait),
             Found::Over if !zoned.is_over(op_index(request.op)) => {
                 self.block_at += 1;
+                // Nothing is in flight that would make the loop look at the time.
+                let now = self.clock.now();
+                if now >= self.next_event {
+                    self.handle_events(now);
+                }
                 Some(Wait::No)
             }
-            Found::Over | Found::Nothing => {
-                if matches!(found, Found::Nothing) && !zoned.has_found {
-                    let path = self.plan_path(request.file);
-                    self.fatal.get_or_insert(format!(
-                        "no zone of `{path}` holds data to {}, as far as the write pointers tell ({}); write it \
-                         first, in a job before with `stonewall`, or read anywhere with `read_beyond_wp`",
-                        request.op,
-                        zoned.files[usize::from(request.file)].map.source()
-                    ));
-                }
-                self.is_done = true;
-                self.is_exhausted = true;
-                Some(Wait::Everything)
-            }
+            Found::Over => self.end_in_zones(),
+            Found::Nothing => Some(self.wait_or_end(&mut zoned, request)),
         };
         self.zoned = Some(zoned);
         wait
+    }
+
+    /// The job has done all that it was to do.
+    fn end_in_zones(&mut self) -> Option<Wait> {
+        self.is_done = true;
+        self.is_exhausted = true;
+        Some(Wait::Everything)
+    }
+
+    /// True if a read of these bytes of a file is in flight.
+    fn reads_in_flight(&self, file: u16, bytes: &Range<u64>) -> bool {
+        self.any_in_flight(file, bytes, |op| op == OpKind::Read)
     }
 
     fn plan_path(&self, file: u16) -> &str {
@@ -281,7 +355,12 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             let cursor = &mut file.cursors[1];
             match place {
                 Place::At(offset, length) => {
-                    (request.offset, request.length) = (offset, length);
+                    let placed = Request { offset, length, ..*request };
+                    if zoned.is_ordered && self.overlaps_in_flight(&placed) {
+                        file.map.give_back(file.map.number_at(offset));
+                        return Found::Wait(Wait::Everything);
+                    }
+                    *request = placed;
                     cursor.is_entered |= file.map.number_at(offset) == cursor.zone;
                     zoned.since_reset += 1;
                     return Found::Placed;
@@ -296,7 +375,11 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                     let bounds = file.map.bounds(zone);
                     let last = bounds.end.saturating_sub(u64::from(request.length));
                     let offset = match (zoned.is_random, cursor.is_entered) {
-                        (true, _) => request.offset.clamp(bounds.start, last),
+                        // On the grid that begins with the zone, where reads look for it.
+                        (true, _) => {
+                            let inner = request.offset.min(last).saturating_sub(bounds.start);
+                            bounds.start + inner - inner % zoned.unit
+                        }
                         (false, true) => cursor.at,
                         (false, false) => bounds.start,
                     };
@@ -306,7 +389,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                         continue;
                     }
                     let placed = Request { offset, ..*request };
-                    if self.verifier.is_some() && self.overlaps_in_flight(&placed) {
+                    if zoned.is_ordered && self.overlaps_in_flight(&placed) {
                         return Found::Wait(Wait::Everything);
                     }
                     *request = placed;
@@ -323,6 +406,11 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 Place::Held { by_oneself: true } => return Found::Wait(Wait::Everything),
                 Place::Held { by_oneself: false } => return Found::Wait(Wait::Flow),
                 Place::Reset(number) => {
+                    // Else a read would find nothing, or what is written next.
+                    if zoned.is_mixed && self.reads_in_flight(request.file, &file.map.bounds(number)) {
+                        file.map.give_back(number);
+                        return Found::Wait(Wait::Everything);
+                    }
                     if !self.reset_held(zoned, request.file, number) {
                         return Found::Wait(Wait::Everything);
                     }
@@ -354,80 +442,6 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    fn place_read(&mut self, zoned: &mut Zoned, request: &mut Request) -> Found {
-        let length = u64::from(request.length);
-        let reads_beyond = zoned.plan.reads_beyond;
-        let file = &mut zoned.files[usize::from(request.file)];
-        let within = |range: Range<u64>, bytes: &Range<u64>| range.start.max(bytes.start)..range.end.min(bytes.end);
-        if zoned.is_random {
-            let zone = file.map.number_at(request.offset);
-            if let Some((_, range)) = file.map.next_readable(zone, &file.zones, length, reads_beyond) {
-                let range = within(range, &file.bytes);
-                if let Some(room) = range.end.checked_sub(range.start + length) {
-                    let inner = request.offset % zoned.plan.zone_bytes % (room + 1);
-                    request.offset = range.start + inner - inner % zoned.unit;
-                    return Found::Placed;
-                }
-            }
-        } else {
-            for _ in 0..=file.zones.len() {
-                let cursor = &mut file.cursors[0];
-                if cursor.pass >= zoned.passes_max {
-                    return if zoned.has_found { Found::Over } else { Found::Nothing };
-                }
-                let range = within(file.map.readable(cursor.zone, reads_beyond), &file.bytes);
-                let at = if cursor.is_entered { cursor.at } else { range.start };
-                if at + length <= range.end {
-                    request.offset = at;
-                    (cursor.at, cursor.is_entered) = (at + length, true);
-                    return Found::Placed;
-                }
-                cursor.advance(&file.zones, zoned.plan.skip_zones);
-            }
-        }
-        if zoned.is_mixed {
-            // Nothing was written yet: the job begins with that.
-            request.op = OpKind::Write;
-            return self.place_write(zoned, request);
-        }
-        Found::Nothing
-    }
-
-    fn place_trim(&mut self, zoned: &mut Zoned, request: &mut Request) -> Found {
-        let file = &mut zoned.files[usize::from(request.file)];
-        let taken = if zoned.is_random {
-            let zone = file.map.number_at(request.offset);
-            file.map.take(zoned.member, zone, &file.zones, false)
-        } else {
-            loop {
-                let cursor = &mut file.cursors[2];
-                if cursor.pass >= zoned.passes_max {
-                    return Found::Over;
-                }
-                let taken = file.map.take(zoned.member, cursor.zone, &(cursor.zone..cursor.zone + 1), true);
-                if taken.is_ok() {
-                    cursor.advance(&file.zones, zoned.plan.skip_zones);
-                }
-                // Zones without a pointer are not trimmed; a region of nothing else comes to its end.
-                if !matches!(taken, Ok(None)) {
-                    break taken;
-                }
-                if cursor.pass > 0 && !zoned.has_found {
-                    return Found::Nothing;
-                }
-            }
-        };
-        let number = match taken {
-            Ok(Some(number)) => number,
-            Ok(None) => return Found::Nothing,
-            Err(by_oneself) => return Found::Wait(if by_oneself { Wait::Everything } else { Wait::Flow }),
-        };
-        let bounds = file.map.bounds(number);
-        request.offset = bounds.start;
-        request.length = (bounds.end - bounds.start) as u32;
-        Found::Placed
-    }
-
     /// Empties a zone that is held; false if that failed.
     fn reset_held(&mut self, zoned: &mut Zoned, file: u16, number: u32) -> bool {
         let map = zoned.files[usize::from(file)].map.clone();
@@ -437,7 +451,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         map.was_reset(number);
         zoned.since_reset = 0;
         zoned.reset_count += 1;
-        self.forget(zoned, file, &map.bounds(number));
+        self.forget(zoned, file, number);
         true
     }
 
@@ -467,15 +481,12 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
     }
 
     /// What was written to a zone is gone, and is not compared.
-    fn forget(&mut self, zoned: &mut Zoned, file: u16, bounds: &Range<u64>) {
-        if zoned.written.is_empty() {
-            return;
+    fn forget(&mut self, zoned: &mut Zoned, file: u16, number: u32) {
+        if let Some(written) = &mut zoned.written {
+            written.forget(file, number);
         }
-        let mut from = zoned.written.split_off(&(file, bounds.start));
-        let mut behind = from.split_off(&(file, bounds.end));
-        zoned.written.append(&mut behind);
         if let Some(verifier) = &mut self.verifier {
-            verifier.forget(file, bounds);
+            verifier.forget(file, &zoned.files[usize::from(file)].map.bounds(number));
         }
     }
 
@@ -488,7 +499,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             OpKind::Write if map.is_sequential(number) => map.wrote(number, u64::from(request.length)),
             OpKind::Trim => {
                 map.was_reset(number);
-                self.forget(&mut zoned, request.file, &map.bounds(number));
+                self.forget(&mut zoned, request.file, number);
             }
             _ => {}
         }
@@ -516,5 +527,56 @@ fn op_index(op: OpKind) -> usize {
         OpKind::Read | OpKind::Sync => 0,
         OpKind::Write => 1,
         OpKind::Trim => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trueio_model::{Checksum, EngineKind, FilePlan, Prepare, Verify};
+
+    fn job() -> JobPlan {
+        let file = FilePlan {
+            path: "made up".into(),
+            prepare: Prepare::Nothing,
+            remove_after: false,
+            offset_bytes: 0,
+            size_bytes: 1 << 20,
+            extends_from: None,
+        };
+        let zones = Some(ZonePlan::emulated(1 << 16, 1 << 16));
+        JobPlan { zones, files: vec![file], ..JobPlan::plain(EngineKind::Null, 1 << 20) }
+    }
+
+    #[test]
+    fn only_what_is_compared_at_the_end_is_remembered() {
+        let map = Arc::new(ZoneMap::emulated(1 << 16, 1 << 16, 1 << 20));
+        let mut job = job();
+        for (reads_back, remembers) in [(None, false), (Some(true), true), (Some(false), false)] {
+            job.verify = reads_back.map(|reads_back| Verify { reads_back, ..Verify::new(Checksum::Crc32c) });
+            let zoned = Zoned::new(&job, std::slice::from_ref(&map), 4096).expect("zones").expect("it has zones");
+            assert_eq!(zoned.written.is_some(), remembers, "{reads_back:?}");
+        }
+    }
+
+    #[test]
+    fn a_writer_counts_until_it_leaves_or_is_dropped() {
+        let map = Arc::new(ZoneMap::emulated(1 << 16, 1 << 16, 1 << 20));
+        let mut job = job();
+        let begun = |job: &JobPlan| {
+            let mut zoned = Zoned::new(job, std::slice::from_ref(&map), 4096).expect("zones").expect("it has zones");
+            (0..2).for_each(|_| zoned.begin());
+            zoned
+        };
+        let reader = begun(&job);
+        assert!(!map.has_writers());
+        job.pattern.mix = OpMix::Only(OpKind::Write);
+        let (mut one, other) = (begun(&job), begun(&job));
+        (0..2).for_each(|_| one.leave());
+        assert!(map.has_writers());
+        drop((one, reader));
+        assert!(map.has_writers());
+        drop(other);
+        assert!(!map.has_writers());
     }
 }

@@ -120,7 +120,7 @@ fn zone_of(zone: &KernelZone, knows_capacity: bool) -> Zone {
         _ => (Kind::Sequential, (zone.pointer * SECTOR_BYTES).clamp(start, limit)),
     };
     let opener = if is_open { OTHERS } else { NOBODY };
-    Zone { start, end, limit, pointer, kind, holder: NOBODY, opener, is_open }
+    Zone { limit, pointer, data: pointer, kind, opener, is_open, ..Zone::empty(start, end) }
 }
 
 #[cfg(test)]
