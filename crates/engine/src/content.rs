@@ -26,7 +26,6 @@ use trueio_model::{Content, ContentKind};
 const LANES: usize = 8;
 /// Bytes between two stamps: the smallest block that deduplicating stores compare.
 const STAMP_EVERY: usize = 4096;
-/// Compressible content repeats in pieces of this many bytes.
 /// How many different blocks `dedupe_percentage` chooses from, unless `dedupe_working_set_percentage` says more.
 const DUPLICATES: u64 = 16;
 
