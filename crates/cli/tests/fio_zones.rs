@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Sandbox, real_fio};
+use common::{Loop, Sandbox, lacks, real_fio};
 use serde_json::Value;
 
 /// I/Os of reads, writes and trims of each job in fio's JSON, and zones reset where it says so.
@@ -79,6 +79,83 @@ fn resets_stand_in_every_output() {
     // The same seed gives the same places.
     let text = run("normal");
     assert!(text.contains(&format!("; {resets} zone resets")), "{resets}: {text}");
+}
+
+fn refused(sandbox: &Sandbox, line: &str, words: &str) {
+    let ran = sandbox.run(&format!("fio {line}").split_whitespace().collect::<Vec<_>>());
+    assert_eq!(ran.code, Some(1), "{line}\n{}", ran.out);
+    assert!(ran.err.contains(words), "{line}\n{}", ran.err);
+}
+
+#[test]
+fn jobs_that_would_wait_for_each_other_or_mean_other_zones_are_refused() {
+    let sandbox = Sandbox::new();
+    let zones = "--zonemode=zbd --zonesize=64k --size=1m --time_based=1 --runtime=1";
+    let a = format!("--ioengine=null --filename=f {zones} --rw=randwrite --name=a --bs=4k");
+    refused(&sandbox, &format!("{a} --zonecapacity=8k --name=b --bs=16k"), "jobs share the zones of `f`");
+    refused(&sandbox, &format!("{a} --max_open_zones=1 --flow=1"), "would hold up the others of the flow");
+    refused(&sandbox, "--ioengine=null --size=1t --zonemode=zbd --zonesize=4k --rw=write --name=a", "are kept");
+}
+
+#[test]
+fn what_was_written_in_zones_is_verified_as_far_as_it_was_written() {
+    let sandbox = Sandbox::new();
+    let write =
+        "--filename=f --size=256k --bs=4k --verify=crc32c --zonemode=zbd --zonesize=64k --zonecapacity=32k --name=w";
+    for rw in ["write", "randwrite", "write --zoneskip=64k"] {
+        let plain = format!("--unlink=1 {write} --rw={rw} --name=r --stonewall --rw=read --zonemode=none");
+        refused(&sandbox, &plain, "no job before it writes verifiable blocks");
+        let (ios, _) = ours(&sandbox, &format!("{write} --rw={rw} --name=r --stonewall --rw=read"));
+        let most = if rw.contains("skip") { 16 } else { 32 };
+        assert!((1..=most).contains(&ios[1][0]), "{rw}: {ios:?}");
+    }
+}
+
+#[test]
+fn a_file_has_one_set_of_zones_whatever_it_is_called() {
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.path("f"), vec![0; 4 << 20]).unwrap();
+    std::os::unix::fs::symlink("f", sandbox.path("g")).unwrap();
+    let zones = "--zonemode=zbd --zonesize=64k --rw=randread --read_beyond_wp=1 --bs=4k";
+    for other in ["g", "./f"] {
+        let line = format!("fio {zones} --name=a --filename=f --size=1m --name=b --filename={other} --size=4m");
+        let ran = sandbox.run(&format!("{line} --output-format=json").split_whitespace().collect::<Vec<_>>());
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}");
+        let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+        assert_eq!(document["jobs"][1]["read"]["total_ios"], 1024, "{line}");
+    }
+}
+
+#[test]
+fn a_random_reader_of_a_part_of_zones_reads_until_its_time_is_over() {
+    let sandbox = Sandbox::new();
+    let write = "--filename=f --size=2m --zonemode=zbd --zonesize=128k --bs=32k --name=w --rw=write";
+    let read = "--name=r --stonewall --rw=randread --offset=100k --size=1900k --time_based=1 --runtime=1";
+    let ran = sandbox.run(&format!("fio {write} {read} --output-format=json").split_whitespace().collect::<Vec<_>>());
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let reads = &document["jobs"][1]["read"];
+    assert!(reads["runtime"].as_u64().is_some_and(|ms| ms >= 990), "{reads}");
+}
+
+/// Goal: the claims of a device are its own, whatever it is called. Method: two names of one device, written at a time.
+#[test]
+fn two_names_of_one_device_are_written_together() {
+    if lacks("loop") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let device = Loop::new(&sandbox, "disk.img", 16 << 20);
+    std::os::unix::fs::symlink(&device.device, sandbox.path("other")).unwrap();
+    let (one, other) = (device.device.as_str(), sandbox.path("other").display().to_string());
+    let job = |name: &str, path: &str, offset: u32| {
+        format!("--name={name} --filename={path} --offset={offset}m --size=8m --rw=write --bs=64k")
+    };
+    for zones in ["", "--zonemode=zbd --zonesize=1m"] {
+        let line = format!("fio {zones} {} {}", job("a", one, 0), job("b", &other, 8));
+        let ran = sandbox.run(&line.split_whitespace().collect::<Vec<_>>());
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{line}");
+    }
 }
 
 /// What fio passes over in silence: it ends without an I/O, and with success.

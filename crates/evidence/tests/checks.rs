@@ -8,9 +8,9 @@ use trueio_evidence::{CHECKS, ContentSample, Heat, Observation, explain_failure}
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
 use trueio_model::{
     Arrivals, BlockSizes, ContentKind, DeviceCounters, DirectPolicy, DirectSupport, Distribution, EngineKind,
-    EvidenceLevel, Fact, IoFailure, OpKind, OpMix, Order, Pace, Prepare, RangeSync, RequestSum, SeriesRow, SteadyRound,
-    SteadyState, SteadyVariable, SyncMode, SyncOrder, TargetKind, TraceRecord, TransferMatch, UsbFacts, Verdict,
-    VerifyFailure,
+    EvidenceLevel, Fact, IoFailure, JobPlan, OpKind, OpMix, Order, Pace, Pattern, Prepare, RangeSync, RequestSum,
+    SeriesRow, SteadyRound, SteadyState, SteadyVariable, SyncMode, SyncOrder, TargetKind, TraceRecord, TransferMatch,
+    UsbFacts, Verdict, VerifyFailure,
 };
 
 #[test]
@@ -496,7 +496,17 @@ fn a_queue_that_was_not_kept_is_suspect_unless_a_pace_or_a_pause_explains_it() {
     phase.judge().assert("achieved_depth", Suspect, "kept 3.20");
     let reads = std::mem::replace(&mut phase.jobs[0].pattern.mix, OpMix::ReadWrite { read_percent: 50 });
     phase.judge().assert("achieved_depth", NotApplicable, "zones to wait for");
-    (phase.jobs[0].zones, phase.jobs[0].pattern.mix) = (None, reads);
+    phase.jobs[0].pattern.mix = reads;
+    // But for those who write them meanwhile.
+    let writer = JobPlan { name: "writer".into(), ..phase.jobs[0].clone() };
+    phase
+        .jobs
+        .push(JobPlan { pattern: Pattern { mix: OpMix::Only(OpKind::Write), ..writer.pattern.clone() }, ..writer });
+    phase.records.push(phase.records[0].clone());
+    phase.judge().assert("achieved_depth", NotApplicable, "zones to wait for");
+    phase.jobs.truncate(1);
+    phase.records.truncate(1);
+    phase.jobs[0].zones = None;
     phase.jobs[0].think = Some(trueio_model::Think { time_ns: 1, every: 1, after_ns: 0, spin_ns: 0 });
     phase.judge().assert("achieved_depth", NotApplicable, "");
     Phase::honest_reads().judge().assert("achieved_depth", NotApplicable, "one I/O at a time");

@@ -306,6 +306,7 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     planner.agree_on_shared_files(&mut jobs);
     planner.check_free_space(&jobs)?;
     across::check_verify(&mut planner, &jobs)?;
+    zones::check_shared(&planner, &jobs)?;
     check_remade(&jobs)?;
     user::check_users(facts, &jobs, specs)?;
     check_phases(&jobs, machine)?;

@@ -154,6 +154,13 @@ fn what_zones_do_not_allow_is_refused() {
             "verify_impossible",
             "synced or not",
         ),
+        (PLAIN, &[("flow", "1")], "zones_impossible", "would hold up the others of the flow"),
+        (
+            PLAIN,
+            &[("ioengine", "null"), ("size", "1t"), ("zonesize", "4k"), ("bs", "4k")],
+            "zones_impossible",
+            "are kept",
+        ),
         (PLAIN, &[("lockfile", "exclusive")], "zones_impossible", "would hold the file"),
         (PLAIN, &[("fill_device", "true")], "zones_impossible", "once for all its jobs"),
         (PLAIN, &[("bs", "2m")], "zones_impossible", "does not fit into a zone"),
@@ -172,6 +179,71 @@ fn what_zones_do_not_allow_is_refused() {
     // Resetting destroys: the permission to overwrite is needed as for any write.
     let unnamed = [("filename", "/dev/zoned"), ("rw", "trim"), ("bs", "64m")];
     assert_eq!(refused(&unnamed).0, "existing_target_not_named");
+}
+
+/// Jobs `a`, `b` …, each with `zonemode = zbd`, one after another.
+fn in_phases(jobs: &[&[(&str, &str)]]) -> Result<Plan, Refusal> {
+    let specs: Vec<JobSpec> = jobs
+        .iter()
+        .zip(["a", "b", "c"])
+        .map(|(options, name)| {
+            let mut spec = JobSpec::new(name);
+            for (name, value) in [("zonemode", "zbd"), ("stonewall", "true")].iter().chain(*options) {
+                spec.set(name, *value, Origin::Preset { name: "test".into() });
+            }
+            spec
+        })
+        .collect();
+    plan(&specs, &Described, &Machine::unknown())
+}
+
+#[test]
+fn jobs_that_share_zones_mean_the_same_zones() {
+    let job = |more: &[(&'static str, &'static str)]| with(PLAIN, more);
+    let two = |more: &[(&'static str, &'static str)]| in_phases(&[&job(&[]), &job(more)]);
+    assert!(two(&[("bs", "32k")]).is_ok());
+    for more in [&[("zonesize", "2m")][..], &[("zonecapacity", "512k")]] {
+        let refusal = two(more).expect_err("other zones");
+        assert_eq!((refusal.rule.name(), refusal.job.as_deref()), ("zones_impossible", Some("b")));
+        assert!(refusal.rule.to_string().contains("`a` has them of 1m, 1m of each used"), "{}", refusal.rule);
+    }
+    // Of two files each has its own.
+    let null =
+        |name, zone| [("ioengine", "null"), ("rw", "write"), ("filename", name), ("size", "4m"), ("zonesize", zone)];
+    assert!(in_phases(&[&null("x", "1m"), &null("y", "2m")]).is_ok());
+    assert!(in_phases(&[&null("x", "1m"), &null("./x", "2m")]).is_err());
+}
+
+/// Goal: no disk is accused of places that a job in zones never wrote.
+#[test]
+fn what_was_written_in_zones_is_compared_as_far_as_the_write_pointers_tell() {
+    let verify = ("verify", "crc32c");
+    let base = [("filename", "new"), ("size", "4m"), ("bs", "64k"), ("zonesize", "1m")];
+    let job = |rw: &'static str, more: &[(&'static str, &'static str)]| [&[("rw", rw)], &base[..], more].concat();
+    let plain = |rw: &'static str, more: &[(&'static str, &'static str)]| {
+        [&[("rw", rw)], &base[..3], &[("zonemode", "none")], more].concat()
+    };
+    // A job that reads everything may meet what no zone was written with.
+    for writer in [job("write", &[verify]), job("randwrite", &[verify]), job("write", &[verify, ("zoneskip", "1m")])] {
+        for reader in [plain("read", &[verify]), job("read", &[verify, ("read_beyond_wp", "true")])] {
+            let refusal = in_phases(&[&writer, &reader]).expect_err("not all of it was written");
+            assert_eq!(refusal.rule.name(), "verify_impossible");
+        }
+        // One that stays below the pointers does not.
+        assert!(in_phases(&[&writer, &job("randread", &[verify])]).is_ok());
+    }
+    assert!(in_phases(&[&plain("write", &[verify]), &plain("read", &[verify])]).is_ok());
+    // What was written without a header is there, too.
+    let without = in_phases(&[&job("write", &[]), &job("read", &[verify])]).expect_err("no headers");
+    assert!(
+        without.rule.to_string().contains("job `a`, before it, writes to `new` without `verify`"),
+        "{}",
+        without.rule
+    );
+    let both = [&job("write", &[])[..], &job("randwrite", &[verify]), &job("read", &[verify])];
+    assert!(in_phases(&both).is_err(), "zones of the first may be left");
+    // A mixed job reads what it has written itself.
+    assert!(in_phases(&[&job("randrw", &[verify, ("iodepth", "8")])]).is_ok());
 }
 
 #[test]

@@ -139,14 +139,22 @@ pub(crate) fn acting<T>(user: Option<UserPlan>, act: impl FnOnce() -> Result<T, 
     })
 }
 
+/// What a device says of its open zones, `name` being the limit; 0: none. A partition has no queue of its own.
+fn zone_limit(sys: &Path, device: u64, name: &str) -> u32 {
+    let of = sys.join(format!("dev/block/{}:{}", libc::major(device), libc::minor(device)));
+    let queues = [of.join("queue"), of.join("../queue")];
+    let text = queues.iter().find_map(|queue| std::fs::read_to_string(queue.join(name)).ok());
+    text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
 /// The files of a run that are ready, by path.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
     files: BTreeMap<String, Ready>,
-    /// Block devices that are written, claimed from the first phase that writes them to the end of
+    /// Block devices that are written, by their numbers, claimed from the first phase that writes them to the end of
     /// the run. One claim for all jobs: each O_EXCL open is a holder of its own, so two jobs would
     /// shut each other out, and a ring that is still being torn down would shut out the next phase.
-    claims: BTreeMap<String, File>,
+    claims: BTreeMap<u64, File>,
     /// Write pointers, from the first phase that needs them to the end of the run: all jobs share them. By what the
     /// path names, as one device may have several.
     zones: BTreeMap<Named, Arc<ZoneMap>>,
@@ -185,8 +193,9 @@ impl Prepared {
     /// Claims the block devices that a job writes, so that nobody mounts them meanwhile.
     pub(crate) fn claim(&mut self, job: &JobPlan) -> Result<(), FileError> {
         for file in job.files.iter().filter(|file| job.modifies_files() && file.prepare != Prepare::Nothing) {
-            let is_block_device = std::fs::metadata(&file.path).is_ok_and(|m| m.file_type().is_block_device());
-            if !is_block_device || self.claims.contains_key(&file.path) {
+            let metadata = std::fs::metadata(&file.path).ok().filter(|m| m.file_type().is_block_device());
+            let Some(device) = metadata.map(|metadata| metadata.rdev()) else { continue };
+            if self.claims.contains_key(&device) {
                 continue;
             }
             // Read-only: closing a descriptor that could write makes udev look at the device again.
@@ -195,7 +204,7 @@ impl Prepared {
                 .custom_flags(libc::O_EXCL)
                 .open(&file.path)
                 .map_err(|source| FileError::Claim { path: file.path.clone(), source })?;
-            self.claims.insert(file.path.clone(), claim);
+            self.claims.insert(device, claim);
         }
         Ok(())
     }
@@ -239,9 +248,16 @@ impl Prepared {
         }
     }
 
-    /// Learns the zones of a job's files, or makes them; `end_of` says how much of a file the run uses.
-    pub(crate) fn learn_zones(&mut self, job: &JobPlan, end_of: impl Fn(&str) -> u64) -> Result<(), FileError> {
+    /// Learns the zones of a job's files, or makes them: as many as any job of the run uses, by whatever name.
+    pub(crate) fn learn_zones(&mut self, job: &JobPlan, jobs: &[JobPlan]) -> Result<(), FileError> {
         let Some(plan) = &job.zones else { return Ok(()) };
+        let mut ends = BTreeMap::new();
+        if job.files.iter().any(|file| !self.zones.contains_key(&self.named(file))) {
+            for file in jobs.iter().flat_map(|job| &job.files) {
+                let end = ends.entry(self.named(file)).or_insert(0);
+                *end = (file.offset_bytes + file.size_bytes).max(*end);
+            }
+        }
         for file in &job.files {
             let named = self.named(file);
             if self.zones.contains_key(&named) {
@@ -249,17 +265,16 @@ impl Prepared {
             }
             let map = match named {
                 Named::Device(number) if !plan.is_emulated => {
-                    let limit = |name: &str| {
-                        let (major, minor) = (libc::major(number), libc::minor(number));
-                        let text = std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/queue/{name}"));
-                        text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
-                    };
+                    let limit = |name| zone_limit(Path::new("/sys"), number, name);
                     let (open_max, active_max) = (limit("max_open_zones"), limit("max_active_zones"));
                     let learnt =
                         File::open(&file.path).and_then(|device| ZoneMap::of_device(&device, open_max, active_max));
                     learnt.map_err(|source| FileError::Zones { path: file.path.clone(), source })?
                 }
-                _ => ZoneMap::emulated(plan.zone_bytes, plan.capacity_bytes, end_of(&file.path)),
+                _ => {
+                    let end = ends.get(&named).copied().unwrap_or(file.offset_bytes + file.size_bytes);
+                    ZoneMap::emulated(plan.zone_bytes, plan.capacity_bytes, end)
+                }
             };
             self.zones.insert(named, Arc::new(map));
         }
@@ -505,6 +520,22 @@ mod tests {
 
     struct Nobody;
     impl Observer for Nobody {}
+
+    #[test]
+    fn a_partition_has_the_limits_of_its_disk() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let sys = directory.path();
+        let (disk, partition) = (libc::makedev(8, 0), libc::makedev(8, 1));
+        std::fs::create_dir_all(sys.join("devices/block/sda/sda1")).expect("directories");
+        std::fs::create_dir_all(sys.join("devices/block/sda/queue")).expect("directories");
+        std::fs::create_dir_all(sys.join("dev/block")).expect("directories");
+        std::os::unix::fs::symlink("../../devices/block/sda", sys.join("dev/block/8:0")).expect("a link");
+        std::os::unix::fs::symlink("../../devices/block/sda/sda1", sys.join("dev/block/8:1")).expect("a link");
+        assert_eq!(zone_limit(sys, partition, "max_open_zones"), 0);
+        std::fs::write(sys.join("devices/block/sda/queue/max_open_zones"), "14\n").expect("a file");
+        assert_eq!([disk, partition].map(|device| zone_limit(sys, device, "max_open_zones")), [14, 14]);
+        assert_eq!(zone_limit(sys, partition, "max_active_zones"), 0);
+    }
 
     /// Goal: what a job would append is not written over what somebody added after the plan was made.
     #[test]

@@ -256,11 +256,7 @@ impl<'a> Session<'a> {
                     Err(error) => return Err(failed(&error)),
                 }
             }
-            let end_of = |path: &str| {
-                let files = jobs.iter().flat_map(|job| &job.files).filter(|file| file.path == path);
-                files.map(|file| file.offset_bytes + file.size_bytes).max().unwrap_or(0)
-            };
-            self.prepared.learn_zones(job, end_of).map_err(|error| failed(&error))?;
+            self.prepared.learn_zones(job, jobs).map_err(|error| failed(&error))?;
         }
         Ok(())
     }

@@ -22,16 +22,17 @@ pub(crate) const NAME: &str = "achieved_depth";
 const SHARE_MIN: f64 = 0.8;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
+    let writes_zones = facts.works().any(|work| work.job.zones.is_some() && work.job.modifies_files());
     let mut worst: Option<(f64, u64, f64, &str)> = None;
     for work in facts.works() {
         let job = work.job;
         // The engine `null` completes everything at once: there is no queue to keep.
         let holds = job.engine.holds_a_queue() && job.engine != EngineKind::Null;
         let (Some(achieved), true) = (work.record.achieved_depth, holds) else { continue };
-        // A zone takes one write at a time.
+        // A zone takes one write at a time, and what reads zones waits for those who write them.
         // What is offered less often than the disk takes it fills no queue: a pace, pauses, a source. And a search
         // for a depth lowers it on purpose.
-        let waits_for_zones = job.zones.is_some() && job.modifies_files();
+        let waits_for_zones = job.zones.is_some() && writes_zones;
         if waits_for_zones || job.is_paced() || job.think.is_some() || job.source.is_some() || !job.control.is_none() {
             continue;
         }

@@ -65,6 +65,8 @@ fn check_before(
     file: &FilePlan,
     before: &[(&JobPlan, &FilePlan)],
 ) -> Result<(), Refusal> {
+    // Below the write pointers of zones is what somebody wrote there, and nothing else.
+    let reads_written_only = job.zones.is_some_and(|zones| !zones.reads_beyond);
     let has_headers = job.verify.as_ref().is_some_and(|verify| verify.checksum.has_header());
     let needed = part_used(job, file);
     // What was there before the run is taken at the user's word.
@@ -79,7 +81,11 @@ fn check_before(
             last_without = Some(other.name.as_str());
         }
     }
-    if !covers(written, needed) {
+    let is_comparable = match reads_written_only {
+        true => last_without.is_none(),
+        false => covers(written, needed),
+    };
+    if !is_comparable {
         let reason = match last_without {
             Some(other) => format!("job `{other}`, before it, writes to `{}` without `verify`", file.path),
             None => format!("no job before it writes verifiable blocks to all of `{}` that it reads", file.path),
@@ -89,9 +95,8 @@ fn check_before(
         return Err(refuse(job, reason, hint));
     }
     let may_end_early = |other: &JobPlan| other.verify.is_some() && other.limits.runtime_ns.is_some();
-    if let Some((other, _)) =
-        before.iter().find(|(other, _)| file.prepare != Prepare::UseExisting && may_end_early(other))
-    {
+    let reads_all = file.prepare != Prepare::UseExisting && !reads_written_only;
+    if let Some((other, _)) = before.iter().find(|(other, _)| reads_all && may_end_early(other)) {
         let sentence =
             format!("blocks that `{}` has not written when its `runtime` ends count as wrong in `verify`", other.name);
         planner.note(&job.name, &sentence);
@@ -128,7 +133,8 @@ fn part_used(job: &JobPlan, file: &FilePlan) -> Part {
 /// What of a file has what can be compared when a job that verifies has ended; `None`: nobody knows.
 fn part_written(job: &JobPlan, file: &FilePlan) -> Option<Part> {
     let trims = job.verify.as_ref().is_some_and(|verify| verify.trim.is_some());
-    if trims || job.pattern.mix != OpMix::Only(OpKind::Write) {
+    // Of zones some are written often and others not at all, and what is behind a capacity never is.
+    if trims || job.zones.is_some() || job.pattern.mix != OpMix::Only(OpKind::Write) {
         return None;
     }
     let (bytes, all) = pass_bytes(job);

@@ -21,7 +21,8 @@ pub(super) struct Verified<'a> {
     pub(super) limits: &'a Limits,
     /// Offsets are not plainly the next block, or each once.
     pub(super) has_steps: bool,
-    /// Zones are written by their rules: one write at a time in each, and the worker knows what each holds.
+    /// Zones are written by their rules: one write at a time in each, the worker knows what each holds, and an I/O
+    /// waits for what is in flight at its place.
     pub(super) is_zoned: bool,
 }
 

@@ -10,14 +10,20 @@ use super::files::JobFile;
 use super::job::{Ops, note_unused};
 use super::values::Values;
 use super::{Planner, Target};
+use crate::outputs::Identity;
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, Value, write_bytes};
+use std::collections::BTreeMap;
 use trueio_model::{
-    BlockSizes, DirectPolicy, DiskFacts, EarlyResets, EngineKind, OpKind, Steps, TargetFacts, TargetKind, ZonePlan,
+    BlockSizes, DirectPolicy, DiskFacts, EarlyResets, EngineKind, JobPlan, OpKind, Prepare, Steps, TargetFacts,
+    TargetKind, ZonePlan,
 };
 
 /// The least zone.
 const ZONE_BYTES_MIN: u64 = 512;
+
+/// Zones whose write pointers are kept for a job: each takes some 64 bytes.
+const ZONES_MAX: u64 = 1 << 22;
 
 /// Options that mean something in zones only.
 const BESIDE: [&str; 8] = [
@@ -133,6 +139,12 @@ pub(super) fn plan_zones(
     if writes {
         round_regions(planner, values, files, zone_bytes)?;
     }
+    let ends = files.iter().map(|file| file.plan.offset_bytes + file.plan.size_bytes);
+    let zones = ends.map(|end| end.div_ceil(zone_bytes)).fold(0, u64::saturating_add);
+    if is_emulated && zones > ZONES_MAX {
+        let reason = format!("{zones} zones are more than the {ZONES_MAX} whose write pointers are kept");
+        return Err(refuse(values, "zonesize", reason, "use larger zones, or less of the target"));
+    }
     let skip_bytes = values.number("zoneskip").unwrap_or(0);
     if !skip_bytes.is_multiple_of(zone_bytes) {
         let reason = format!("{} is not a number of zones of {}", write_bytes(skip_bytes), write_bytes(zone_bytes));
@@ -189,6 +201,12 @@ fn check_job(values: &Values, job: &InZones<'_>) -> Result<(), Refusal> {
         let reason = "each zone has one write in flight, and whoever waits for a zone would hold the file".to_owned();
         return Err(refuse(values, "lockfile", reason, "leave `lockfile` out"));
     }
+    if values.small("flow").is_some_and(|weight| weight > 0) {
+        let reason = "who waits for a zone, or for something to read, would hold up the others of the flow, and may \
+                      wait for one of them"
+            .to_owned();
+        return Err(refuse(values, "flow", reason, "leave `flow` out"));
+    }
     let against = ["verify_only", "verify_state_save", "write_zone_remainder"];
     let is_verified = values.choice("verify").is_some_and(|word| word != "none");
     if is_verified && let Some(name) = against.into_iter().find(|name| values.bool(name)) {
@@ -206,6 +224,35 @@ fn check_job(values: &Values, job: &InZones<'_>) -> Result<(), Refusal> {
         let reason = "a part of a zone cannot be trimmed".to_owned();
         let hint = "leave `trim_percentage` out";
         return Err(values.refuse("trim_percentage", Rule::VerifyImpossible { reason, hint }));
+    }
+    Ok(())
+}
+
+/// Jobs that share the zones of a file must mean the same zones, if it has none of its own.
+pub(super) fn check_shared(planner: &Planner, jobs: &[JobPlan]) -> Result<(), Refusal> {
+    let mut known: BTreeMap<(Identity, bool), (&JobPlan, ZonePlan)> = BTreeMap::new();
+    for job in jobs {
+        let Some(zones) = job.zones.filter(|zones| zones.is_emulated) else { continue };
+        for file in &job.files {
+            let file_is = (planner.facts.identity(&file.path), file.prepare == Prepare::Nothing);
+            let (first, theirs) = *known.entry(file_is).or_insert((job, zones));
+            if (theirs.zone_bytes, theirs.capacity_bytes) != (zones.zone_bytes, zones.capacity_bytes) {
+                let say = |zones: ZonePlan| {
+                    let (length, used) = (write_bytes(zones.zone_bytes), write_bytes(zones.capacity_bytes));
+                    format!("{length}, {used} of each used")
+                };
+                let reason = format!(
+                    "jobs share the zones of `{}`, and `{}` has them of {}, this one of {}",
+                    file.path,
+                    first.name,
+                    say(theirs),
+                    say(zones)
+                );
+                let hint = "say the same `zonesize` and `zonecapacity` in both";
+                let rule = Box::new(Rule::ZonesImpossible { reason, hint });
+                return Err(Refusal { job: Some(job.name.clone()), origin: None, rule });
+            }
+        }
     }
     Ok(())
 }
