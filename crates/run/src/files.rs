@@ -168,10 +168,43 @@ enum Named {
     Nothing(String),
 }
 
+/// What the jobs of a run do with one file together, as a phase of it sees that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sharing {
+    /// The phase.
+    pub(crate) phase: u32,
+    /// The furthest end of all their regions, in bytes: the file is made as long.
+    pub(crate) end_bytes: u64,
+    /// The same of jobs before this phase: as long they may have made it.
+    pub(crate) earlier_end_bytes: u64,
+    /// The furthest beginning of all their regions, in bytes.
+    pub(crate) begin_bytes_max: u64,
+}
+
+impl Sharing {
+    /// What `jobs` do with the file at `path`, as phase `phase` sees it.
+    pub(crate) fn of(jobs: &[JobPlan], path: &str, phase: u32) -> Self {
+        let mut sharing = Self { phase, end_bytes: 0, earlier_end_bytes: 0, begin_bytes_max: 0 };
+        for job in jobs {
+            for file in job.files.iter().filter(|file| file.path == path) {
+                let end = file.offset_bytes + file.size_bytes;
+                sharing.end_bytes = sharing.end_bytes.max(end);
+                sharing.begin_bytes_max = sharing.begin_bytes_max.max(file.offset_bytes);
+                if job.phase < phase {
+                    sharing.earlier_end_bytes = sharing.earlier_end_bytes.max(end);
+                }
+            }
+        }
+        sharing
+    }
+}
+
 #[derive(Debug)]
 struct Ready {
     /// Keeps a file without a name alive; `None` for files that keep theirs.
     anonymous: Option<RefCell<File>>,
+    /// The last phase for which it was made ready.
+    phase: u32,
     /// The lock of all jobs that lock it.
     lock: OnceCell<Arc<FileLock>>,
 }
@@ -209,23 +242,29 @@ impl Prepared {
         Ok(())
     }
 
-    /// Makes a file ready, once: later calls for the same path do nothing. A new file is that user's who makes it.
+    /// Makes a file ready, once: later calls for the same path only look whether somebody else made it longer. A new
+    /// file is that user's who makes it.
     pub(crate) fn prepare(
         &mut self,
         file: &FilePlan,
         user: Option<UserPlan>,
-        end_bytes: u64,
+        sharing: Sharing,
         seed: u64,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(), FileError> {
-        if self.files.contains_key(&file.path) {
+        let end_bytes = sharing.end_bytes;
+        if let Some(ready) = self.files.get_mut(&file.path) {
+            if sharing.phase > ready.phase {
+                ready.phase = sharing.phase;
+                acting(user, || check_growth(file, sharing))?;
+            }
             return Ok(());
         }
         let anonymous = match file.prepare {
             Prepare::UseExisting | Prepare::Nothing => None,
             _ if let Some(there) = file.extends_from => {
-                acting(user, || extend(file, there, end_bytes, seed, stop, observer))?;
+                acting(user, || extend(file, there, sharing, seed, stop, observer))?;
                 None
             }
             Prepare::CreateFilled | Prepare::CreateAllocated | Prepare::CreateSparse | Prepare::CreateEmpty => {
@@ -233,7 +272,8 @@ impl Prepared {
                 file.remove_after.then_some(created)
             }
         };
-        self.files.insert(file.path.clone(), Ready { anonymous: anonymous.map(RefCell::new), lock: OnceCell::new() });
+        let (anonymous, phase) = (anonymous.map(RefCell::new), sharing.phase);
+        self.files.insert(file.path.clone(), Ready { anonymous, phase, lock: OnceCell::new() });
         Ok(())
     }
 
@@ -413,16 +453,32 @@ fn create(
     }
 }
 
+/// What a job of a later phase would append must not be written over what somebody else did meanwhile. A file that was
+/// made as long as all jobs need it is appended to behind that.
+fn check_growth(file: &FilePlan, sharing: Sharing) -> Result<(), FileError> {
+    let Some(there) = file.extends_from.filter(|there| file.offset_bytes >= *there) else { return Ok(()) };
+    if file.prepare != Prepare::CreateEmpty {
+        return Ok(());
+    }
+    let failed = |source| fill_error(file, "appending to it", file.offset_bytes, sharing.end_bytes, source);
+    let length = std::fs::metadata(&file.path).map_err(failed)?.len();
+    if length > sharing.earlier_end_bytes.max(there) {
+        return Err(failed(std::io::Error::other(format!("somebody else made it longer meanwhile: {length} bytes"))));
+    }
+    Ok(())
+}
+
 /// Makes a file longer that exists with at least `there` bytes: they stay, and whatever goes wrong, the file is as long
 /// as it was.
 fn extend(
     file: &FilePlan,
     there: u64,
-    end_bytes: u64,
+    sharing: Sharing,
     seed: u64,
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<(), FileError> {
+    let end_bytes = sharing.end_bytes;
     let failed = |attempted, source: std::io::Error| fill_error(file, attempted, there, end_bytes, source);
     // Through the page cache: what is there may end anywhere.
     let opened = OpenOptions::new().read(true).write(true).policy(Policy::Off).open(Path::new(&file.path));
@@ -432,8 +488,8 @@ fn extend(
         let source = std::io::Error::other(format!("it has become shorter since it was looked at: {length} bytes"));
         return Err(failed("making it longer", source));
     }
-    if length > there && file.offset_bytes >= there {
-        // What the job would append would be written over what somebody else did.
+    if length > there && sharing.begin_bytes_max >= there {
+        // What one of the jobs would append would be written over what somebody else did.
         let source = std::io::Error::other(format!("it has become longer since it was looked at: {length} bytes"));
         return Err(failed("appending to it", source));
     }
@@ -550,13 +606,23 @@ mod tests {
             size_bytes: 4096,
             extends_from: Some(1000),
         };
-        let prepare = |offset_bytes| {
-            let stop = AtomicBool::new(false);
-            Prepared::default().prepare(&plan(offset_bytes), None, offset_bytes + 4096, 1, &stop, &mut Nobody)
+        let sharing = |begin_bytes_max| Sharing {
+            phase: 0,
+            end_bytes: begin_bytes_max + 4096,
+            earlier_end_bytes: 0,
+            begin_bytes_max,
         };
+        let stop = AtomicBool::new(false);
+        let prepare_of = |offset_bytes, begin_bytes_max| {
+            Prepared::default().prepare(&plan(offset_bytes), None, sharing(begin_bytes_max), 1, &stop, &mut Nobody)
+        };
+        let prepare = |offset_bytes| prepare_of(offset_bytes, offset_bytes);
         std::fs::write(&path, [7; 1001]).expect("a file");
         let error = prepare(1000).expect_err("it grew");
         assert!(std::error::Error::source(&error).is_some_and(|why| why.to_string().contains("longer")), "{error}");
+        assert_eq!(std::fs::read(&path).expect("a file"), [7; 1001]);
+        // Another job, later, would append to it.
+        prepare_of(0, 1000).expect_err("it grew");
         assert_eq!(std::fs::read(&path).expect("a file"), [7; 1001]);
         // A job that writes over what is there has its leave to.
         prepare(0).expect("it is extended");
@@ -599,7 +665,8 @@ mod tests {
         };
         let stop = AtomicBool::new(false);
         let mut prepared = Prepared::default();
-        let made = prepared.prepare(&file(Prepare::CreateSparse), Some(user), 4096, 1, &stop, &mut Nobody);
+        let sharing = Sharing { phase: 0, end_bytes: 4096, earlier_end_bytes: 0, begin_bytes_max: 0 };
+        let made = prepared.prepare(&file(Prepare::CreateSparse), Some(user), sharing, 1, &stop, &mut Nobody);
         let told = line(&made.expect_err("the directory is root's"));
         assert!(told.starts_with(&format!("acting as user 65534 (group 65533): `{path}` cannot be created")), "{told}");
         std::fs::write(&path, [7; 4096]).expect("a file");
@@ -615,5 +682,41 @@ mod tests {
         );
         assert!(told.contains("Permission denied"), "{told}");
         prepared.open(&job(None)).expect("it is root's");
+    }
+
+    /// Goal: the same of a file that is not made longer beforehand, and grows while an earlier phase runs.
+    #[test]
+    fn a_file_that_somebody_else_made_longer_between_two_phases_is_not_appended_to() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("f").to_str().expect("UTF-8").to_owned();
+        let job = |phase, offset_bytes| JobPlan {
+            phase,
+            files: vec![FilePlan {
+                path: path.clone(),
+                prepare: Prepare::CreateEmpty,
+                remove_after: false,
+                offset_bytes,
+                size_bytes: 1000,
+                extends_from: Some(1000),
+            }],
+            ..JobPlan::plain(trueio_model::EngineKind::Psync, 1000)
+        };
+        // One writes over what is there, and two append.
+        let jobs = [job(0, 0), job(1, 1000), job(2, 2000)];
+        let stop = AtomicBool::new(false);
+        let mut prepared = Prepared::default();
+        let mut prepare = |phase: usize| {
+            let sharing = Sharing::of(&jobs, &path, phase as u32);
+            prepared.prepare(&jobs[phase].files[0], None, sharing, 1, &stop, &mut Nobody)
+        };
+        std::fs::write(&path, [7; 1000]).expect("a file");
+        prepare(0).expect("it is as long as it was");
+        prepare(1).expect("it still is");
+        std::fs::write(&path, [7; 2000]).expect("a file");
+        prepare(1).expect("the same phase again: what it appended is there");
+        std::fs::write(&path, [7; 2001]).expect("a file");
+        let error = prepare(2).expect_err("a byte is somebody else's");
+        assert!(std::error::Error::source(&error).is_some_and(|why| why.to_string().contains("meanwhile")), "{error}");
+        assert_eq!(std::fs::read(&path).expect("a file"), [7; 2001]);
     }
 }

@@ -30,7 +30,7 @@ pub use logs::LogError;
 pub use packed::{InflateError, inflate_log};
 pub use strace::why_no_strace;
 
-use files::Prepared;
+use files::{Prepared, Sharing};
 use logs::SharedFiles;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -240,15 +240,8 @@ impl<'a> Session<'a> {
         for job in jobs.iter().filter(|job| job.phase as usize == index) {
             self.prepared.claim(job).map_err(|error| failed(&error))?;
             for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
-                // The fill is as large as the largest job that shares the file needs it.
-                let end_bytes = jobs
-                    .iter()
-                    .flat_map(|job| &job.files)
-                    .filter(|other| other.path == file.path)
-                    .map(|other| other.offset_bytes + other.size_bytes)
-                    .max()
-                    .unwrap_or(0);
-                match self.prepared.prepare(file, job.user, end_bytes, job.seed, self.stop, observer) {
+                let sharing = Sharing::of(jobs, &file.path, job.phase);
+                match self.prepared.prepare(file, job.user, sharing, job.seed, self.stop, observer) {
                     Ok(()) => {
                         remember_target(&mut self.record.targets, &self.system, &self.prepared, &file.path);
                     }
