@@ -82,3 +82,20 @@ fn only_what_was_synced_is_compared_where_that_is_asked_for() {
     unknown.assert_code(1);
     assert!(unknown.out_joined().contains("does not say what was synced"), "{unknown:?}");
 }
+
+/// Goal: a job that compares what was synced does not pass where that is nothing.
+#[test]
+fn nothing_synced_is_nothing_compared_and_no_success() {
+    let sandbox = Sandbox::new();
+    sandbox.data_file("data", 1 << 20);
+    let words = "--rw write --number_ios 20 --fdatasync 30 --verify_policy fsynced";
+    let (ran, record) = sandbox.record(&job(&format!("{words} --verify_state_save")));
+    ran.assert_code(1);
+    assert!(ran.out_joined().contains("nothing was synced before the job ended"), "{ran:?}");
+    assert_eq!(record.phases[0].jobs[0].verified_block_count, 0);
+    let load = sandbox.run(&job(&format!("{words} --verify_only --verify_state_load")));
+    load.assert_code(1);
+    assert!(load.out_joined().contains("says that nothing was synced"), "{load:?}");
+    // Who only keeps the state compares nothing, and says nothing of it.
+    sandbox.run(&job(&format!("{words} --do_verify=false --verify_state_save"))).assert_code(0);
+}

@@ -1935,7 +1935,8 @@ pub const TABLE: &[OptionRow] = &[
         unit: "word",
         default: DefaultValue::Text("completed"),
         summary: "Which writes are compared",
-        detail: "`verify_state_load` needs it, too, to compare after a crash what the run that wrote had synced.",
+        detail: "`verify_state_load` needs it, too, to compare later, such as after a power cut, what a run that ended had synced. \
+                 Where nothing was synced, nothing is compared, and the run fails.",
         section: Section::Content,
         ..BASE
     },

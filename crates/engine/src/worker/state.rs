@@ -6,6 +6,7 @@
 
 use crate::output_file::create_output;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::io::Write;
 use trueio_model::JobPlan;
 
@@ -39,15 +40,23 @@ impl State {
     /// How many requests are compared: all that were issued, or those that were synced.
     ///
     /// # Errors
-    /// A sentence, if what was synced was not noted.
+    /// A sentence, if what was synced was not noted, or there is nothing to compare.
     pub(super) fn compared(&self, synced_only: bool) -> Result<u64, String> {
-        if !synced_only {
-            return Ok(self.issued);
-        }
         let name = &self.job;
-        self.synced.ok_or_else(|| {
-            format!("the verify state of `{name}` does not say what was synced: the job that wrote was without `verify_policy=fsynced`")
-        })
+        let (compared, what) = match (synced_only, self.synced) {
+            (false, _) => (self.issued, "written"),
+            (true, Some(synced)) => (synced, "synced"),
+            (true, None) => {
+                return Err(format!(
+                    "the verify state of `{name}` does not say what was synced: the job that wrote was without \
+                     `verify_policy=fsynced`"
+                ));
+            }
+        };
+        match compared {
+            0 => Err(format!("the verify state of `{name}` says that nothing was {what}: there is nothing to compare")),
+            count => Ok(count),
+        }
     }
 
     /// What its blocks carry.
@@ -76,7 +85,9 @@ impl State {
     /// Writes it to a file; a sentence that says where, or why not.
     pub(super) fn save(&self, name: &str) -> String {
         let text = serde_json::to_string(self).unwrap_or_else(|e| unreachable!("plain values are JSON: {e}"));
-        match create_output(name).and_then(|mut file| file.write_all((text + "\n").as_bytes())) {
+        // It says what can be compared after a power cut, so it must outlast one.
+        let write = |mut file: File| file.write_all((text + "\n").as_bytes()).and_then(|()| file.sync_all());
+        match create_output(name).and_then(write) {
             Ok(()) => format!("verify: the state is in `{name}`"),
             Err(error) => format!("verify: the state could not be written to `{name}`: {error}"),
         }
@@ -121,6 +132,9 @@ mod tests {
         assert_eq!(state.compared(false), Ok(10));
         assert!(state.compared(true).unwrap_err().contains("does not say what was synced"));
         assert_eq!(State::new(&job, 0, (10, Some(4)), 1).compared(true), Ok(4));
+        let of_nothing = State::new(&job, 0, (10, Some(0)), 1).compared(true).unwrap_err();
+        assert!(of_nothing.contains("nothing was synced"), "{of_nothing}");
+        assert!(State::new(&job, 0, (0, None), 1).compared(false).unwrap_err().contains("nothing was written"));
         assert_eq!(state.check("f", 7, 0), Ok(()));
         let of_seed = state.check("f", 8, 0).unwrap_err();
         assert!(of_seed.contains("the seed 7, and this one has 8"), "{of_seed}");

@@ -342,6 +342,14 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         if !verifier.plan.reads_back {
             return Ok(());
         }
+        if verifier.plan.synced_only && verifier.compared(self.issued()) == 0 {
+            self.fatal = Some(
+                "nothing was synced before the job ended, so nothing could be compared (`verify_policy=fsynced`): let \
+                 sync calls come earlier, or say `end_fsync`"
+                    .to_owned(),
+            );
+            return Ok(());
+        }
         let (seal, run, threads) = (verifier.seal.clone(), verifier.run, verifier.plan.threads as usize);
         if !self.settle_files() {
             return Ok(());
