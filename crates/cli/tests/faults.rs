@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use std::fs;
+use std::process::Command;
 use trueio_model::{IoFailure, OpKind, Outcome, RunRecord, Verdict};
 
 #[track_caller]
@@ -188,6 +189,43 @@ fn a_directory_on_a_filesystem_that_is_mounted_read_only_is_refused() {
     sandbox.run(&["baseline", "frozen"]).assert_refused(&["os error 30", "hint: baseline needs a directory"]);
 }
 
+/// Lets no file of a command become longer.
+fn limit_files(command: &mut Command, bytes: u64) {
+    let limit = move || {
+        let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+        // SAFETY: setrlimit is async-signal-safe and reads the structure only.
+        match unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: the closure makes one system call and allocates nothing.
+    unsafe { std::os::unix::process::CommandExt::pre_exec(command, limit) };
+}
+
+/// Goal: a job that fills ends well where nothing is free, and only there.
+/// Method: a limit of a file's length, in the middle of a block: that write is short, and the next one fails. If the short
+/// one is the job's last, nobody says why it was.
+#[test]
+fn a_write_that_a_limit_of_length_shortened_does_not_end_a_job_that_fills() {
+    for (more, errnos) in [("", &[0, libc::EFBIG][..]), ("--size 1028k", &[0])] {
+        let sandbox = Sandbox::new();
+        let json = sandbox.aside("record.json");
+        let line = format!("run --rw write --bs 4k --fill_device --direct 0 --no-evidence {more} --json");
+        let mut command = sandbox.command(&line.split_whitespace().collect::<Vec<_>>());
+        command.arg(&json);
+        limit_files(&mut command, (1 << 20) + 100);
+        let (ran, signal) = Running::start(&mut command).wait();
+        assert_eq!(signal, None, "{ran:?}");
+        ran.assert_code(1);
+        let record = read_record(&json);
+        let failures = &only_job(&record).failures;
+        assert_eq!(failures.iter().map(|failure| failure.errno).collect::<Vec<_>>(), errnos, "{more}");
+        assert_eq!((failures[0].offset, failures[0].returned), (1 << 20, 100), "{more}");
+        assert!(!ran.out_joined().contains("ignored, as it was told"), "{more}: {}", ran.out);
+    }
+}
+
 /// `ulimit -f`: without care the kernel ends the process with SIGXFSZ and there is no record.
 #[test]
 fn the_limit_of_a_files_size_is_an_error_of_the_run() {
@@ -196,16 +234,7 @@ fn the_limit_of_a_files_size_is_an_error_of_the_run() {
     let mut command =
         sandbox.command(&["run", "--rw", "write", "--size", "64m", "--fallocate", "none", "--no-evidence", "--json"]);
     command.arg(&json);
-    let limit = || {
-        let limit = libc::rlimit { rlim_cur: 32 << 20, rlim_max: 32 << 20 };
-        // SAFETY: setrlimit is async-signal-safe and reads the structure only.
-        match unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) } {
-            0 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
-        }
-    };
-    // SAFETY: the closure makes one system call and allocates nothing.
-    unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, limit) };
+    limit_files(&mut command, 32 << 20);
     let (ran, signal) = Running::start(&mut command).wait();
     assert_eq!(signal, None, "{ran:?}");
     ran.assert_code(1);

@@ -3,8 +3,8 @@
 //! planned is refused instead.
 
 use crate::{
-    Control, MemoryPolicy, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan, SourcePlan, SteadyPlan, UserPlan,
-    Verify, ZonePlan,
+    Control, IoFailure, MemoryPolicy, OpKind, Origin, OutputPlan, PriorityShare, ReplayPlan, SourcePlan, SteadyPlan,
+    UserPlan, Verify, ZonePlan,
 };
 use serde::{Deserialize, Serialize};
 
@@ -242,8 +242,17 @@ impl JobPlan {
         self.engine == EngineKind::Falloc || writes
     }
 
+    /// Those of the job's failed I/Os that it was not told to ignore: the run fails for them. A write that was short is
+    /// ignored if space ran out; it may be short for other reasons, which only the next write says.
+    pub fn unexpected<'a>(&'a self, failures: &'a [IoFailure]) -> impl Iterator<Item = &'a IoFailure> {
+        let is_explained = failures.iter().any(|failure| failure.op == OpKind::Write && is_full(failure.errno));
+        failures.iter().filter(move |failure| {
+            !self.ignores(failure.op, failure.errno) || (failure.errno == 0 && !is_explained)
+        })
+    }
+
     /// True if the job was told beforehand to ignore this failure: it is counted and told of, and the run does not
-    /// fail for it. An `errno` of 0 is a transfer that was short.
+    /// fail for it. An `errno` of 0 is a transfer that was short; see [`JobPlan::unexpected`].
     pub fn ignores(&self, op: OpKind, errno: i32) -> bool {
         let op = if op == OpKind::Read { OpKind::Read } else { OpKind::Write };
         // What is written when space runs out is short before it fails.
@@ -252,10 +261,10 @@ impl JobPlan {
         })
     }
 
-    /// True if this failure is the end that the job waits for: nothing is free. An `errno` of 0 is a transfer that was
-    /// short.
+    /// True if this failure is the end that the job waits for: nothing is free. A write that was short is not: what
+    /// shortened it, the next one says.
     pub fn is_ended_by(&self, op: OpKind, errno: i32) -> bool {
-        self.tolerance.ends_when_full && op == OpKind::Write && (errno == 0 || is_full(errno))
+        self.tolerance.ends_when_full && op == OpKind::Write && is_full(errno)
     }
 
     /// True if the job goes on after this failure. An `errno` of 0 is a transfer that was short.

@@ -234,8 +234,9 @@ pub(crate) fn failed_ios(record: &RunRecord) -> Vec<Item> {
     let mut items = Vec::new();
     for job in record.phases.iter().flat_map(|p| &p.jobs) {
         let plan = record.plan.jobs.iter().find(|plan| plan.name == job.name);
+        let unexpected: Vec<_> = plan.map_or_else(Vec::new, |plan| plan.unexpected(&job.failures).collect());
         for failure in &job.failures {
-            let is_ignored = plan.is_some_and(|plan| plan.ignores(failure.op, failure.errno));
+            let is_ignored = plan.is_some() && !unexpected.contains(&failure);
             let name = if is_ignored { format!("{} (ignored, as it was told)", job.name) } else { job.name.clone() };
             let ios = counted(failure.count, &failure.op.to_string());
             let what = if failure.errno == 0 {

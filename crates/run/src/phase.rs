@@ -624,7 +624,7 @@ fn collect_report(thread: std::io::Result<std::thread::ScopedJoinHandle<'_, Opti
 /// The sentence about a job's first failed I/O or block that differed; any is an error of the run, but for those that
 /// the job was told to ignore.
 pub(crate) fn io_failure(job: &JobPlan, record: &trueio_model::JobRecord) -> Option<String> {
-    if let Some(failure) = record.failures.iter().find(|failure| !job.ignores(failure.op, failure.errno)) {
+    if let Some(failure) = job.unexpected(&record.failures).next() {
         let times = if failure.count > 1 { format!(" ({} times)", failure.count) } else { String::new() };
         return Some(format!(
             "a {} of {} bytes at offset {} of `{}` failed{times}: {}",

@@ -70,7 +70,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
 
     /// True if an I/O failed, and not as the job was told to ignore.
     pub(super) fn has_failures(&self) -> bool {
-        self.failures.iter().any(|failure| !self.context.plan.ignores(failure.op, failure.errno))
+        self.context.plan.unexpected(&self.failures).next().is_some()
     }
 
     pub(super) fn path(&self, file: u16) -> String {

@@ -12,7 +12,7 @@
 use crate::explain::explain_failure;
 use crate::facts::{PhaseFacts, finding};
 use trueio_model::units::format_count;
-use trueio_model::{Check, CheckOutcome, IoFailure, JobPlan};
+use trueio_model::{Check, CheckOutcome, IoFailure};
 
 pub(crate) const NAME: &str = "call_results";
 
@@ -25,13 +25,11 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let shorts: u64 = ops().map(|op| op.short_count).sum();
     let differing: u64 = facts.records.iter().map(|record| record.verify_failure_count).sum();
     // What a job was told to ignore is counted, and does not contradict it.
-    let of_jobs = || {
-        let pairs = facts.jobs.iter().zip(facts.records);
-        pairs.flat_map(|(job, record)| record.failures.iter().map(move |failure| (job, failure)))
-    };
-    let is_ignored = |(job, failure): &(&JobPlan, &IoFailure)| job.ignores(failure.op, failure.errno);
-    let ignored: u64 = of_jobs().filter(is_ignored).map(|(_, failure)| failure.count).sum();
-    let first: Option<&IoFailure> = of_jobs().find(|pair| !is_ignored(pair)).map(|(_, failure)| failure);
+    let pairs = || facts.jobs.iter().zip(facts.records);
+    let unexpected = || pairs().flat_map(|(job, record)| job.unexpected(&record.failures));
+    let count = |failures: &mut dyn Iterator<Item = &IoFailure>| failures.map(|failure| failure.count).sum::<u64>();
+    let ignored = count(&mut pairs().flat_map(|(_, record)| &record.failures)) - count(&mut unexpected());
+    let first: Option<&IoFailure> = unexpected().next();
 
     let found =
         format!("{} succeeded, {} failed, {} short", format_count(good), format_count(errors), format_count(shorts));

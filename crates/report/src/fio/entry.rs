@@ -534,8 +534,12 @@ fn error_of(unit: &Unit<'_>) -> i32 {
     if job.verify_failure_count > 0 {
         return EILSEQ;
     }
-    // As in fio, not the end that `fill_device` waits for.
-    let mut failures = job.failures.iter().filter(|failure| !unit.plan.is_ended_by(failure.op, failure.errno));
+    // As in fio, not the end that `fill_device` waits for, nor the write that was short before it.
+    let unexpected: Vec<_> = unit.plan.unexpected(&job.failures).collect();
+    let mut failures = job.failures.iter().filter(|failure| match failure.errno {
+        0 => unexpected.contains(failure),
+        errno => !unit.plan.is_ended_by(failure.op, errno),
+    });
     if let Some(failure) = failures.next() {
         // As in fio, also of an error that the job was told to go on after, which fails nothing.
         return or_eio(failure.errno);
