@@ -2,15 +2,16 @@
 
 mod common;
 
-use common::{Job, KIB, MIB, Open, filled, folder, target};
+use common::{Job, KIB, MIB, Open, file_plan, filled, folder, target};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use trueio_direct::BufferPool;
 use trueio_engine::{
-    Buffers, Completion, Engine, EngineError, FileLock, MonotonicClock, Progress, Request, Start, TargetFile, Worker,
+    Buffers, Completion, Engine, EngineError, FileLock, Flow, MonotonicClock, Progress, Request, Start, TargetFile, Worker,
     WorkerContext, choose_clock,
 };
-use trueio_model::{EngineKind, Locking, OpKind};
+use trueio_model::{EngineKind, FileSelection, FlowPlan, Locking, OpKind};
 
 /// What all workers have in flight on one file: (worker, whether it writes).
 #[derive(Debug, Default)]
@@ -125,4 +126,120 @@ fn a_lock_keeps_apart_what_it_should_and_nothing_else() {
         assert_eq!(others, 0, "{depth}");
         assert!(reads > 0, "{depth}");
     }
+}
+
+/// I/Os that one worker of a flow has begun, and who has ended: what the others wait for.
+#[derive(Debug, Default)]
+struct Told {
+    begun: Mutex<[u64; 3]>,
+    third_ended: AtomicBool,
+}
+
+/// Begins and ends I/Os when the others are where they should be.
+struct Led {
+    worker: usize,
+    told: Arc<Told>,
+    slot: Option<(u32, i64)>,
+}
+
+impl Engine for Led {
+    const KIND: EngineKind = EngineKind::Psync;
+    const BLOCKS: bool = false;
+
+    fn queue(&mut self, slot: u32, request: &Request, _: *mut u8) {
+        self.told.begun.lock().unwrap()[self.worker] += 1;
+        self.slot = Some((slot, i64::from(request.length)));
+    }
+
+    fn submit(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn reap(&mut self, _: usize, _: Option<u64>, out: &mut [Completion]) -> Result<usize, EngineError> {
+        let Some((slot, result)) = self.slot.take() else { return Ok(0) };
+        let begun = || *self.told.begun.lock().unwrap();
+        let wait = |is_so: &dyn Fn() -> bool| {
+            // Longer than it takes on any machine; the test fails by what it finds then.
+            let limit = Instant::now() + Duration::from_secs(60);
+            while !is_so() && Instant::now() < limit {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        match (self.worker, begun()[self.worker]) {
+            // The first has done eleven I/Os on a file of its own, and then wants the one that they share.
+            (0, 11) => wait(&|| begun()[1] == 2),
+            // The second begins nothing until then, and then has that file until the third is gone.
+            (1, 1) => wait(&|| begun()[0] == 11 && begun()[2] == 11),
+            (1, 2) => {
+                wait(&|| self.told.third_ended.load(Relaxed));
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            // The third ends when the first had time to queue.
+            (2, 11) => {
+                wait(&|| begun()[1] == 2);
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            _ => {}
+        }
+        out[0] = Completion { slot, result };
+        Ok(1)
+    }
+
+    fn sync_file(&mut self, _: u16, _: bool) -> i64 {
+        0
+    }
+}
+
+/// Goal: a worker that comes to be ahead of its flow while it queues for a file does not wait for those behind it.
+/// Method: of three workers the first queues for what the second holds. Then the third, which was as far as the first,
+/// ends, and leaves the first ahead.
+#[test]
+fn who_comes_to_be_ahead_of_its_flow_while_it_queues_stops_nobody() {
+    let folder = folder();
+    let (start, stop, flow, told) = (Start::new(), AtomicBool::new(false), Flow::default(), Arc::<Told>::default());
+    let (shared, left) = (Arc::<FileLock>::default(), AtomicU64::new(3));
+    std::thread::scope(|scope| {
+        for (worker, own, of_shared) in [(0, 11, 5), (1, 1, 20), (2, 11, 0)] {
+            let (folder, start, stop, flow, told) = (folder.path(), &start, &stop, &flow, &told);
+            let (shared, left) = (&shared, &left);
+            scope.spawn(move || {
+                let open = |name: &str, lock: &Arc<FileLock>| {
+                    let path = filled(folder, &format!("{worker}-{name}"), 20 * 4 * KIB);
+                    TargetFile { lock: Some(lock.clone()), ..target(&path, 20 * 4 * KIB, Open::ReadOnly) }
+                };
+                let blocks = [own, of_shared].into_iter().filter(|blocks| *blocks > 0);
+                let files = [open("own", &Arc::default()), open("shared", shared)];
+                let job = Job::new(EngineKind::Psync).sequential().with(|plan| {
+                    plan.files = blocks.map(|blocks| file_plan("f", 0, blocks * 4 * KIB)).collect();
+                    plan.file_selection = FileSelection::Sequential;
+                    plan.limits.io_bytes = (own + of_shared) * 4 * KIB;
+                    plan.handling.locking = Locking::Exclusive;
+                    plan.control.flow = Some(FlowPlan { id: 0, weight: 1, sleep_ns: 0 });
+                });
+                let progress = Progress::default();
+                let files = &files[..job.plan.files.len()];
+                let context = WorkerContext {
+                    worker,
+                    flow: Some(flow),
+                    ..WorkerContext::new(&job.plan, files, stop, start, &progress, choose_clock())
+                };
+                let engine = Led { worker: worker as usize, told: told.clone(), slot: None };
+                let pool = Buffers::of_pool(BufferPool::new(1, 4096, 4096).unwrap(), 0);
+                let report = Worker::new(&context, engine, MonotonicClock, pool).run();
+                told.third_ended.fetch_or(of_shared == 0, Relaxed);
+                left.fetch_sub(1, Relaxed);
+                assert!(report.fatal.is_none() && !report.was_stopped, "{}: {report:?}", context.worker);
+                assert_eq!(report.ops.iter().map(|op| op.io_count).sum::<u64>(), own + of_shared);
+            });
+        }
+        // All join the flow before one of them begins.
+        start.wait_for(3);
+        start.open();
+        // Whoever waits for ever is ended.
+        let limit = Instant::now() + Duration::from_secs(120);
+        while left.load(Relaxed) > 0 && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        stop.store(true, Relaxed);
+    });
 }

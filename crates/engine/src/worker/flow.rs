@@ -78,8 +78,12 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// The worker is ahead of its flow: when it looks again, if it is to sleep until then.
+    /// The worker is ahead of its flow: when it looks again, if it is to sleep until then. One that queues for a file
+    /// goes on until it had it: others stand behind it, and if it waited for them, nobody would go on.
     pub(super) fn held_by_flow(&self) -> Option<u64> {
+        if self.locks.as_ref().is_some_and(|locks| locks.is_queued()) {
+            return None;
+        }
         let share = self.share.as_ref().filter(|share| share.is_ahead())?;
         Some(match share.plan.sleep_ns {
             0 => 0,

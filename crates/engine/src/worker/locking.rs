@@ -43,6 +43,11 @@ impl Locks {
         Some(Box::new(Self { locking, files, queued: None }))
     }
 
+    /// True if it stands in a file's queue.
+    pub(super) fn is_queued(&self) -> bool {
+        self.queued.is_some()
+    }
+
     fn leave_queue(&mut self) {
         if let Some((file, place)) = self.queued.take() {
             self.files[usize::from(file)].lock.leave(place);
