@@ -105,6 +105,11 @@ impl Passes {
         }
     }
 
+    /// True if files are made again, so that all of them are gone over from their beginnings.
+    fn begins_anew(&self) -> bool {
+        !self.over.is_empty()
+    }
+
     /// What is to be dropped before the next request.
     fn take(&mut self) -> Option<Request> {
         let due = self.due.take();
@@ -497,6 +502,14 @@ impl Generator {
         allowed as usize
     }
 
+    /// All files are empty: none goes on behind a hole.
+    #[cold]
+    fn begin_anew(&mut self) {
+        self.file = 0;
+        let unit = self.unit;
+        self.files.iter_mut().for_each(|file| file.begin_anew(unit));
+    }
+
     fn take(&mut self, count: u64, bytes: u64) {
         self.left_ios -= count;
         if !self.is_endless {
@@ -518,6 +531,9 @@ impl Generator {
                 count = 1;
             }
             if let Some(dropping) = passes.take() {
+                if passes.begins_anew() {
+                    self.begin_anew();
+                }
                 out[0] = dropping;
                 return 1;
             }
@@ -590,6 +606,9 @@ impl Generator {
             && self.allowance(self.unit) > 0
             && let Some(dropping) = self.passes.as_mut().and_then(Passes::take)
         {
+            if self.passes.as_ref().is_some_and(Passes::begins_anew) {
+                self.begin_anew();
+            }
             return Some(dropping);
         }
         if let Some(call) = self.flush.as_mut().and_then(FlushEvery::take) {
@@ -732,6 +751,22 @@ impl FileCursor {
             Place::Sequential { next } => *next = [0; 3],
             _ => self.next_pass(),
         }
+    }
+
+    /// Leaves the pass that it is in, if it has begun.
+    fn begin_anew(&mut self, unit: u64) {
+        self.stepper = Stepper::default();
+        match &mut self.place {
+            Place::Sequential { next } => *next = [0; 3],
+            Place::Once { left, .. } | Place::Cover { left, .. } if *left < self.unit_count => self.next_pass(),
+            Place::Once { .. } | Place::Cover { .. } => return,
+            Place::Sampled { left, .. } => *left = self.unit_count * unit,
+        }
+        self.pass = match self.place {
+            Place::Once { .. } | Place::Cover { .. } => self.pass,
+            // The bytes of a pass with steps.
+            Place::Sequential { .. } | Place::Sampled { .. } => 0,
+        };
     }
 
     /// Begins the next pass, in another order.

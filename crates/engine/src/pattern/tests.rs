@@ -595,3 +595,47 @@ fn files_are_made_again_between_two_passes_over_all_of_them() {
         }
     }
 }
+
+/// Goal: a file that was made again is written from its beginning on, whatever the others are up to.
+/// Method: files of different lengths, in every way to choose among them; no write in order begins behind what is there.
+#[test]
+fn no_file_that_was_made_again_goes_on_behind_a_hole() {
+    let write = OpMix::Only(OpKind::Write);
+    let sizes = [BlockSizes::Fixed(UNIT), BlockSizes::Range { min_bytes: UNIT, max_bytes: 4 * UNIT }];
+    for selection in [FileSelection::RoundRobin, FileSelection::Sequential, FileSelection::Random] {
+        for (sizes, loops, is_time_based) in
+            [(&sizes[0], 1, true), (&sizes[1], 1, true), (&sizes[0], 5, false), (&sizes[1], 5, false)]
+        {
+            let mut plan = plan(100, 0, write, Order::Sequential, sizes.clone());
+            plan.files = [16, 100, 7].map(|blocks| FilePlan { size_bytes: blocks * UNIT, ..plan.files[0].clone() }).into();
+            plan.file_selection = selection;
+            (plan.limits.loops, plan.limits.io_bytes, plan.limits.is_time_based) = (loops, 123 * UNIT, is_time_based);
+            plan.handling.remakes_each_pass = true;
+            let name = format!("{selection:?} {sizes:?} {loops}");
+            let (mut lengths, mut remade) = ([0; 3], 0);
+            for request in take(&plan, 0, 2_000) {
+                if request.drops_pages() {
+                    (lengths, remade) = ([0; 3], remade + 1);
+                    continue;
+                }
+                let offset = request.offset - plan.files[0].offset_bytes;
+                let length = &mut lengths[usize::from(request.file)];
+                assert!(offset <= *length, "{name}: {offset} behind {length}");
+                *length = (offset + u64::from(request.length)).max(*length);
+            }
+            assert!(remade >= 3, "{name}: {remade}");
+        }
+    }
+    // Each block once: a pass that was left begins in whole.
+    let mut plan = plan(100, 512, write, ONCE, BlockSizes::Fixed(UNIT));
+    plan.files = [16, 100].map(|blocks| FilePlan { size_bytes: blocks * UNIT, ..plan.files[0].clone() }).into();
+    plan.limits.is_time_based = true;
+    plan.handling.remakes_each_pass = true;
+    let requests = take(&plan, 0, 2_000);
+    for pass in requests.split(Request::drops_pages).skip(1).filter(|pass| pass.len() == 200) {
+        let mut blocks: Vec<u64> = pass.iter().filter(|one| one.file == 1).map(|one| one.offset).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        assert_eq!(blocks.len(), 100, "all of the larger file, before it is removed");
+    }
+}

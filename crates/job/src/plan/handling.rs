@@ -180,7 +180,7 @@ pub(super) fn plan_remaking(planner: &mut Planner, values: &mut Values, job: Rem
     if !limits.is_time_based && limits.loops > 1 && !limits.io_bytes.is_multiple_of(region_bytes) {
         let (io, region) = (write_bytes(limits.io_bytes), write_bytes(region_bytes));
         return Err(refuse(format!(
-            "a loop of {io} is no whole number of passes over files of {region}, and the next would begin behind a hole"
+            "a loop of {io} is no whole number of passes over files of {region}, and would end in the middle of one"
         )));
     }
     if uring.registered_files {
