@@ -8,8 +8,8 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 use trueio_direct::BufferPool;
 use trueio_engine::{
-    Buffers, Completion, Engine, EngineError, FileLock, Flow, MonotonicClock, Progress, Request, Start, TargetFile, Worker,
-    WorkerContext, choose_clock,
+    Buffers, Completion, Engine, EngineError, FileLock, Flow, MonotonicClock, Progress, Request, Start, TargetFile,
+    Worker, WorkerContext, choose_clock,
 };
 use trueio_model::{EngineKind, FileSelection, FlowPlan, Locking, OpKind};
 

@@ -246,9 +246,9 @@ impl JobPlan {
     /// ignored if space ran out; it may be short for other reasons, which only the next write says.
     pub fn unexpected<'a>(&'a self, failures: &'a [IoFailure]) -> impl Iterator<Item = &'a IoFailure> {
         let is_explained = failures.iter().any(|failure| failure.op == OpKind::Write && is_full(failure.errno));
-        failures.iter().filter(move |failure| {
-            !self.ignores(failure.op, failure.errno) || (failure.errno == 0 && !is_explained)
-        })
+        failures
+            .iter()
+            .filter(move |failure| !self.ignores(failure.op, failure.errno) || (failure.errno == 0 && !is_explained))
     }
 
     /// True if the job was told beforehand to ignore this failure: it is counted and told of, and the run does not

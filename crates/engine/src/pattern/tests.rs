@@ -607,7 +607,8 @@ fn no_file_that_was_made_again_goes_on_behind_a_hole() {
             [(&sizes[0], 1, true), (&sizes[1], 1, true), (&sizes[0], 5, false), (&sizes[1], 5, false)]
         {
             let mut plan = plan(100, 0, write, Order::Sequential, sizes.clone());
-            plan.files = [16, 100, 7].map(|blocks| FilePlan { size_bytes: blocks * UNIT, ..plan.files[0].clone() }).into();
+            plan.files =
+                [16, 100, 7].map(|blocks| FilePlan { size_bytes: blocks * UNIT, ..plan.files[0].clone() }).into();
             plan.file_selection = selection;
             (plan.limits.loops, plan.limits.io_bytes, plan.limits.is_time_based) = (loops, 123 * UNIT, is_time_based);
             plan.handling.remakes_each_pass = true;
