@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 use trueio_lab::sim::{Offers, Speed};
-use trueio_lab::{Disk, Machine, Spec, fresh, on};
+use trueio_lab::{Disk, Machine, Spec, on};
 use trueio_model::{CheckOutcome, UsbTransport};
 
 fn machine() -> Spec {
@@ -182,28 +182,5 @@ fn a_disk_that_offers_both_is_handed_from_one_driver_to_the_other_and_back() {
             let device = machine.device("both");
             assert_data_survive(machine, &device);
         }
-    });
-}
-
-#[test]
-fn a_controller_without_streams_leaves_a_fast_disk_to_usb_storage() {
-    let spec = Spec::new().without_streams().disk(Disk::usb("both")).disk(Disk::usb("both-slow").at(Speed::High));
-    fresh(&spec, |machine| {
-        assert_eq!(attachment(machine, "both").0, "usb-storage");
-        assert_eq!(attachment(machine, "both-slow").0, "uas");
-        assert!(machine.ok("dmesg").contains("does not support streams"));
-    });
-}
-
-#[test]
-fn without_the_module_uas_a_disk_that_offers_it_has_no_driver() {
-    let spec = Spec::new().disk(Disk::usb("both")).without_module("uas").shelved_module("uas");
-    fresh(&spec, |machine| {
-        let interface = "/sys/bus/usb/devices/2-1:1.0";
-        // usb-storage would need a second to find the disk.
-        machine.ok(&format!("for i in $(seq 100); do [ -d {interface} ] && sleep 2 && exit; sleep 0.1; done; exit 1"));
-        assert_eq!(machine.ok(&format!("ls -d {interface}/driver /sys/block/* 2>/dev/null; true")), "");
-        machine.ok("modprobe uas");
-        assert_eq!(attachment(machine, "both").0, "uas");
     });
 }

@@ -138,9 +138,14 @@ fn assert_authorization_decides(machine: &mut Machine) {
 #[test]
 fn a_controller_without_streams_leads_to_bot() {
     for kernel in ["6.1", "6.12"] {
-        on(&Spec::new().kernel(kernel).without_streams().disk(Disk::usb("stick")), |machine| {
+        let disks = Spec::new().disk(Disk::usb("stick")).disk(Disk::usb("slow").at(Speed::High));
+        on(&disks.kernel(kernel).without_streams(), |machine| {
             machine.device("stick");
             assert_decided(machine, "stick", "bot", "streams");
+            assert!(machine.ok("dmesg").contains("does not support streams"));
+            // A link of USB 2 has none and needs none.
+            machine.device("slow");
+            assert_decided(machine, "slow", "uas", "-");
         });
     }
 }
