@@ -524,8 +524,8 @@ fn engine_and_queue(said: &mut Said, run: &mut Run, problems: &mut Problems) {
         }
         true => {
             let message = format!("`io_submit_mode=offload` gives each I/O of `{name}` to a thread of its own");
-            let hint =
-                "leave it out: the engine holds a queue itself, and `lat_ns` counts from the moment each I/O was due";
+            let hint = "leave it out: the engine holds a queue itself, and under `rate` or `rate_iops` `lat_ns` counts from \
+                        the moment each I/O was due, which is what offloading is for (`inline`, too)";
             let hint =
                 if engine == "posixaio" || holds_queue(engine) { hint } else { "leave it out, or choose `psync`" };
             return said.complain_about("io_submit_mode", message, Some(hint.to_owned()), problems);

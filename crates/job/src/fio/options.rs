@@ -236,7 +236,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("ignore_zone_limits", &[], Kind::Bool, "0", "", Tier::Two, Fate::Row),
     option("invalidate", &[], Kind::Bool, "1", "", Tier::One, Fate::Row),
     option("io_size", &["io_limit"], Kind::Size, "", "", Tier::One, Fate::Row),
-    option("io_submit_mode", &[], Kind::Text, "inline", "inline offload", Tier::Two, Fate::Reader("`offload` with an engine of single calls: `iodepth` threads make the calls, as in fio (the engine `posixaio`); other engines are refused")),
+    option("io_submit_mode", &[], Kind::Text, "inline", "inline offload", Tier::Two, Fate::Reader("`offload` with an engine of single calls: `iodepth` threads make the calls, as in fio (the engine `posixaio`); other engines are refused, as fio gives each thread an engine of depth 1 and calls that unreliable: under a rate latency counts from the moment an I/O was due without it, too")),
     option("iodepth", &[], Kind::Number, "1", "", Tier::One, Fate::Reader("the queue depth; capped at 1 on an engine that blocks, with a note, as in fio")),
     option("iodepth_batch", &["iodepth_batch_submit"], Kind::Number, "1", "", Tier::One, Fate::Reader("`iodepth_batch`; 0 is `iodepth`, and fio's default is 1")),
     option("iodepth_batch_complete_max", &[], Kind::Number, "", "", Tier::One, Fate::Row),
