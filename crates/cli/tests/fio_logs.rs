@@ -46,6 +46,42 @@ fn a_line_an_io_adds_up_to_the_record() {
     assert!(log(&sandbox, "x_bw.1.log").iter().all(|line| line[1] == 40_000));
 }
 
+/// Goal: an I/O was issued so much before it ended as it took, and all its lines say the same; packed logs, too. Averages
+/// have no such time, and a column all the same.
+#[test]
+fn the_issue_time_is_the_time_of_the_end_without_what_it_took() {
+    let sandbox = Sandbox::new();
+    let line = "run --ioengine simulated --simulated service=100us,channels=4 --rw randread --bs 4k --size 16m --iodepth 4 \
+                --runtime 200ms --time_based --ramp_time 50ms --no-history --write_lat_log x --write_bw_log x \
+                --write_iops_log x --log_offset --log_issue_time";
+    let run = |more: &[&str]| {
+        let mut arguments: Vec<&str> = line.split_whitespace().collect();
+        arguments.extend(more);
+        sandbox.run(&arguments).assert_code(0);
+    };
+    run(&[]);
+    let clat = log(&sandbox, "x_clat.1.log");
+    assert!(clat.len() > 1000);
+    for line in &clat {
+        let [ms, took_ns, .., issued_ns] = line[..] else { panic!("{line:?}") };
+        assert_eq!(line.len(), 7);
+        // What was issued in the ramp has 0.
+        assert!((issued_ns + took_ns) / 1_000_000 == ms || issued_ns == 0, "{line:?}");
+    }
+    let issued = |lines: &[Vec<u64>]| lines.iter().map(|line| line[6]).collect::<Vec<_>>();
+    assert!(issued(&clat).iter().filter(|ns| **ns == 0).count() <= 8, "of the ramp, and the first");
+    for name in ["slat", "lat", "bw", "iops"] {
+        assert_eq!(issued(&log(&sandbox, &format!("x_{name}.1.log"))), issued(&clat), "{name}");
+    }
+    run(&["--log_store_compressed"]);
+    let packed = sandbox.path("x_clat.1.log.fz");
+    let there = sandbox.run(&["fio", &format!("--inflate-log={}", packed.display())]);
+    assert_eq!(there.out, fs::read_to_string(sandbox.path("x_clat.1.log")).expect("the log"), "virtual time is exact");
+    run(&["--log_avg_msec=100"]);
+    let averages = log(&sandbox, "x_clat.1.log");
+    assert!(!averages.is_empty() && averages.iter().all(|line| line.len() == 7 && line[6] == 0), "{averages:?}");
+}
+
 /// Goal: averages stand on a grid that a stall does not break; fio leaves such spans out.
 /// Method: 10,000 I/Os a second; from 300 ms on the disk stands still for 250 ms, with one I/O begun.
 #[test]

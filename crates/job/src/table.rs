@@ -2371,6 +2371,15 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "log_issue_time",
+        summary: "The last column of the logs is when each I/O was issued, in nanoseconds",
+        detail: "It counts from where the log's times begin, also with `log_alternate_epoch`: from the beginning of the measured \
+                 part. Averages, and what was issued in the ramp, have 0; in fio all lines of `lat`, bandwidth and IOPS \
+                 have it, too.",
+        section: Section::Output,
+        ..BASE
+    },
+    OptionRow {
         name: "log_window_value",
         fio_names: &["log_max_value"],
         kind: ValueKind::Choice(LOG_WINDOW),

@@ -436,6 +436,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("log_hist_coarseness", &[("write_hist_log", "l")], "2"),
         ("log_offset", &[("write_bw_log", "l")], "true"),
         ("log_prio", &[("write_bw_log", "l")], "true"),
+        ("log_issue_time", &[("write_bw_log", "l")], "true"),
         ("log_window_value", &[("write_lat_log", "l")], "both"),
         ("log_alternate_epoch", &[("write_lat_log", "l")], "true"),
         ("per_job_logs", &[("write_lat_log", "l")], "false"),

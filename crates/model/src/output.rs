@@ -127,6 +127,9 @@ pub struct LogPlan {
     /// The last column is each I/O's priority as the kernel's number, not whether its class is real time.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_priority: bool,
+    /// When each I/O was issued is a column, behind all others.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_issue_time: bool,
     /// What of a span is written.
     pub window: LogWindow,
     /// Times are of the day, in milliseconds since 1970, not since the job began.

@@ -5,7 +5,8 @@
 //! ten times a second, so that a run that is killed leaves its logs up to then.
 //!
 //! A line is `time in ms, value, direction (0 read, 1 write, 2 trim), bytes, priority`, with the offset before
-//! the priority if it was asked for. The priority is 1 if its class is real time and 0 if not, or (`log_prio`) the
+//! the priority if it was asked for, and behind it (`log_issue_time`) when the I/O was handed over, in nanoseconds from
+//! where the times begin. The priority is 1 if its class is real time and 0 if not, or (`log_prio`) the
 //! kernel's number; a span of averages has I/Os of all priorities, and 0. Latencies are nanoseconds, bandwidth KiB a second. Averages stand at the
 //! ends of spans of equal length from the beginning on; a span without I/O is a line with 0 in the logs of
 //! bandwidth and IOPS, and no line in those of latencies. What does not fill a span at the end has a line
@@ -351,6 +352,7 @@ impl Sums {
             true => Priority::Whole(io.priority.value()),
             false => Priority::IsRealTime(io.priority.class == IoPriority::REAL_TIME),
         };
+        let issue_ns = self.logs.has_issue_time.then(|| io.end_ns.saturating_sub(io.completion_ns));
         let bandwidth = u128::from(io.bytes) * 1_000_000_000 / 1024 / u128::from(io.total_ns.max(1));
         let values = [
             (LogKind::Bw, Some(bandwidth)),
@@ -363,7 +365,8 @@ impl Sums {
             let Some(value) = value else { continue };
             let value = u64::try_from(value).unwrap_or(u64::MAX);
             let direction = direction as u32;
-            out.sample(kind, &Sample { ms, value, second: None, direction, bytes: io.bytes, offset, priority })?;
+            let bytes = io.bytes;
+            out.sample(kind, &Sample { ms, value, second: None, direction, bytes, offset, priority, issue_ns })?;
         }
         Ok(())
     }
@@ -377,12 +380,13 @@ impl Sums {
         let offset = self.logs.has_offset.then_some(0);
         // A span has I/Os of all priorities.
         let priority = if self.logs.has_priority { Priority::Whole(0) } else { Priority::IsRealTime(false) };
+        let issue_ns = self.logs.has_issue_time.then_some(0);
         let whole = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
         for (direction, _) in &self.directions {
             let sum = std::mem::take(&mut self.of_span[*direction]);
             let sample = |value: u128, second: Option<u64>| {
                 let direction = *direction as u32;
-                Sample { ms, value: whole(value), second, direction, bytes: 0, offset, priority }
+                Sample { ms, value: whole(value), second, direction, bytes: 0, offset, priority, issue_ns }
             };
             if last_ns.is_none() {
                 let a_second = |count: u64| u128::from(count) * 1_000_000_000 / u128::from(average_ns);

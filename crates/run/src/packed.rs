@@ -14,8 +14,8 @@
 //! | 8 | bytes | the same |
 //! | 8 | offset, if flagged | the same; then the issue time, if flagged |
 //!
-//! What is written here is the first layout, which the fio of Debian 12 reads; the second where there are second values,
-//! which no earlier fio has. Both are read: the layout is the one in which all samples of the first stream make sense.
+//! What is written here is the first layout, which the fio of Debian 12 reads; the second where there are second values or
+//! issue times, which no earlier fio has. Both are read: the layout is the one in which all samples of the first stream make sense.
 //!
 //! Cannot: store histograms. fio stores addresses of its memory instead of them; here they stay text.
 //!
@@ -52,6 +52,8 @@ pub(crate) struct Sample {
     pub(crate) bytes: u64,
     pub(crate) offset: Option<u64>,
     pub(crate) priority: Priority,
+    /// When it was issued; 0: nobody can say.
+    pub(crate) issue_ns: Option<u64>,
 }
 
 /// The column of the priority.
@@ -75,8 +77,12 @@ impl Sample {
             write!(out, ", {offset}")?;
         }
         match self.priority {
-            Priority::IsRealTime(is) => writeln!(out, ", {}", u8::from(is)),
-            Priority::Whole(value) => writeln!(out, ", 0x{value:04x}"),
+            Priority::IsRealTime(is) => write!(out, ", {}", u8::from(is))?,
+            Priority::Whole(value) => write!(out, ", 0x{value:04x}")?,
+        }
+        match self.issue_ns {
+            Some(ns) => writeln!(out, ", {ns}"),
+            None => writeln!(out),
         }
     }
 }
@@ -101,18 +107,22 @@ impl Packer {
         };
         let flags = flag(sample.offset.is_some(), HAS_OFFSET)
             | flag(sample.second.is_some(), HAS_SECOND)
-            | flag(is_whole, HAS_PRIORITY);
+            | flag(is_whole, HAS_PRIORITY)
+            | flag(sample.issue_ns.is_some(), HAS_ISSUE_TIME);
         let mut word = |bytes: &[u8]| self.samples.extend_from_slice(bytes);
         word(&sample.ms.to_ne_bytes());
         word(&sample.value.to_ne_bytes());
-        if let Some(second) = sample.second {
-            word(&second.to_ne_bytes());
+        if sample.second.is_some() || sample.issue_ns.is_some() {
+            word(&sample.second.unwrap_or(0).to_ne_bytes());
         }
         word(&(sample.direction | flags).to_ne_bytes());
         word(&u32::from(priority).to_ne_bytes());
         word(&sample.bytes.to_ne_bytes());
         if let Some(offset) = sample.offset {
             word(&offset.to_ne_bytes());
+        }
+        if let Some(ns) = sample.issue_ns {
+            word(&ns.to_ne_bytes());
         }
         if self.samples.len() >= STREAM_BYTES { self.end_stream() } else { Ok(()) }
     }
@@ -260,6 +270,7 @@ mod tests {
             bytes: 4096,
             offset: None,
             priority: Priority::IsRealTime(ms.is_multiple_of(2)),
+            issue_ns: None,
         }
     }
 
@@ -292,6 +303,8 @@ mod tests {
                 with(|sample| (sample.bytes, sample.direction) = (0, 0)),
                 with(|sample| sample.priority = Priority::Whole(0x4001 + sample.ms as u16 % 4)),
                 with(|sample| (sample.offset, sample.priority) = (Some(1), Priority::Whole(0))),
+                with(|sample| sample.issue_ns = Some(sample.ms * 1_000_000)),
+                with(|sample| (sample.issue_ns, sample.offset, sample.second) = (Some(0), Some(7), Some(9))),
             ] {
                 let (there, expected) = round(&samples);
                 assert_eq!(there, expected);

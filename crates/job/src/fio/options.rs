@@ -263,7 +263,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("log_entries", &[], Kind::Number, "1024", "", Tier::Three, Fate::NoEffect("logs are written while the job runs and do not stay in memory")),
     option("log_hist_coarseness", &[], Kind::Number, "0", "", Tier::One, Fate::Row),
     option("log_hist_msec", &[], Kind::Number, "0", "", Tier::One, Fate::Row),
-    option("log_issue_time", &[], Kind::Bool, "0", "", Tier::Three, Fate::Only { values: &["0"], reason: "logs tell when an I/O ended", instead: "its latency stands beside it" }),
+    option("log_issue_time", &[], Kind::Bool, "0", "", Tier::Three, Fate::Row),
     option("log_offset", &[], Kind::Bool, "0", "", Tier::One, Fate::Row),
     option("log_prio", &[], Kind::Bool, "0", "", Tier::Three, Fate::Row),
     option("log_store_compressed", &[], Kind::Bool, "", "", Tier::Two, Fate::Row),

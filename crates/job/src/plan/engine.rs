@@ -94,7 +94,8 @@ pub(super) fn plan_engine_options(
     let hipri_percent = values.number("hipri_percentage").filter(|percent| *percent < 100);
     if hipri_percent.is_some() && hipri && is_uring {
         let lack = "polls for all completions of its ring, or for none; in fio, too, only `pvsync2` has shares".into();
-        let hint = "use `ioengine = \"pvsync2\"`, or leave it out; jobs with and without `hipri` can run beside each other";
+        let hint =
+            "use `ioengine = \"pvsync2\"`, or leave it out; jobs with and without `hipri` can run beside each other";
         return Err(values.refuse("hipri_percentage", Rule::EngineLacks { engine, lack, hint }));
     }
     if !hipri {

@@ -6,12 +6,13 @@ use super::values::Values;
 use trueio_model::{Grouping, JobSpec, LogPlan, LogWindow, OutputPlan, Unified};
 
 /// What says how logs look.
-const LOOKS: [&str; 9] = [
+const LOOKS: [&str; 10] = [
     "log_avg_msec",
     "log_hist_msec",
     "log_hist_coarseness",
     "log_offset",
     "log_prio",
+    "log_issue_time",
     "log_window_value",
     "log_alternate_epoch",
     "per_job_logs",
@@ -76,6 +77,7 @@ fn read_logs(values: &Values) -> LogPlan {
         hist_coarseness: values.number("log_hist_coarseness").map_or(0, |n| n as u8),
         has_offset: values.bool("log_offset"),
         has_priority: values.bool("log_prio"),
+        has_issue_time: values.bool("log_issue_time"),
         window: match values.choice("log_window_value") {
             Some("max") => LogWindow::Max,
             Some("both") => LogWindow::Both,
