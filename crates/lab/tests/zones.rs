@@ -93,6 +93,17 @@ fn a_zoned_device_is_written_at_its_write_pointers_and_refuses_nothing() {
             "fio --zonemode=zbd --direct=1 --filename={device} --name=r --rw=read --offset=2z --size=14z"
         ));
         assert!(empty.code != 0 && empty.err.contains("holds data to read"), "{}{}", empty.out, empty.err);
+        // Zones that a job left open, or with too little room, are finished: what was never written there is not read.
+        let finished = "--bs=160k --verify=crc32c --ioengine=io_uring --iodepth=4 --max_open_zones=2 \
+                        --name=a --rw=randwrite --offset=2z --size=7z --io_size=10m \
+                        --name=b --stonewall --rw=randwrite --offset=9z --size=7z --io_size=10m \
+                        --name=r --stonewall --rw=read --offset=2z --size=14z";
+        let found = fio(machine, &device, finished);
+        assert!((20..=128).contains(&found[2].0[0]), "{found:?}");
+        // Reads beside writes and resets, in conventional zones too, are compared and find all right.
+        let mixed = "--name=m --rw=randrw --bs=160k --io_size=64m --iodepth=16 --ioengine=io_uring --verify=crc32c";
+        let found = fio(machine, &device, mixed);
+        assert!(found[0].0[0] > 100 && found[0].0[1] > 100, "{found:?}");
         assert_eq!(machine.ok("dmesg | grep -c 'I/O error' || true"), "0", "the kernel refused no request");
         gone(machine);
     });
@@ -108,6 +119,7 @@ fn what_a_zoned_device_does_not_allow_is_refused_before_it_is_touched() {
             ("--rw=write --direct=1 --zonesize=1m", "are 4m long"),
             ("--rw=write --direct=1 --max_open_zones=8", "more than the 4"),
             ("--rw=trim --direct=1", "a trim resets a zone"),
+            ("--rw=write --direct=1 --bs=4m --runtime=60 --time_based=1", "does not fit into each zone"),
         ] {
             let ran = machine.trueio(&format!("{common} {words}"));
             assert!(ran.code != 0 && ran.err.contains(sentence), "{words}: {}{}", ran.out, ran.err);

@@ -242,6 +242,13 @@ impl Zoned {
         })
     }
 
+    /// The numbers of its files, from `first` on and around.
+    fn files_from(&self, first: u16) -> impl Iterator<Item = u16> + use<> {
+        // Up to 65,536: their count does not fit where each number does.
+        let last = (self.files.len() - 1) as u16;
+        (first..=last).chain(0..first)
+    }
+
     /// True if the cursors of every file have made all their passes.
     fn is_over(&self, op: usize) -> bool {
         self.files.iter().all(|file| file.cursors[op].pass >= self.passes_max)
@@ -546,6 +553,17 @@ mod tests {
         };
         let zones = Some(ZonePlan::emulated(1 << 16, 1 << 16));
         JobPlan { zones, files: vec![file], ..JobPlan::plain(EngineKind::Null, 1 << 20) }
+    }
+
+    #[test]
+    fn files_are_gone_through_from_any_of_them_on_however_many_there_are() {
+        let map = Arc::new(ZoneMap::emulated(1 << 16, 1 << 16, 1 << 16));
+        let mut job = job();
+        job.files[0].size_bytes = 1 << 16;
+        job.files = vec![job.files[0].clone(); 1 << 16];
+        let zoned = Zoned::new(&job, &vec![map; 1 << 16], 4096).expect("zones").expect("it has zones");
+        let files: Vec<u16> = zoned.files_from(65_534).collect();
+        assert_eq!((files.len(), &files[..3], files.last()), (1 << 16, &[65_534, 65_535, 0][..], Some(&65_533)));
     }
 
     #[test]

@@ -15,8 +15,8 @@ const LOOK_AGAIN_NS: u64 = 1_000_000;
 impl<E: Engine, C: Clock> Worker<'_, E, C> {
     /// Reads of the request's file, or of the next that holds something.
     pub(super) fn place_read(&mut self, zoned: &mut Zoned, request: &mut Request) -> Found {
-        let (asked, count) = (request.file, zoned.files.len() as u16);
-        for file in (asked..count).chain(0..asked) {
+        let asked = request.file;
+        for file in zoned.files_from(asked) {
             request.file = file;
             match self.place_read_in_file(zoned, request) {
                 Found::Nothing => {}
@@ -76,8 +76,8 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
 
     /// Trims a zone of the request's file, or of the next that has one to trim.
     pub(super) fn place_trim(&mut self, zoned: &mut Zoned, request: &mut Request) -> Found {
-        let (asked, count) = (request.file, zoned.files.len() as u16);
-        for file in (asked..count).chain(0..asked) {
+        let asked = request.file;
+        for file in zoned.files_from(asked) {
             request.file = file;
             match place_trim_in_file(zoned, request) {
                 Found::Nothing => {}
