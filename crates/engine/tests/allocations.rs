@@ -10,7 +10,7 @@ use common::{Job, KIB, MIB, MS, Open, assert_clean, filled, folder};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use trueio_engine::availability;
-use trueio_model::{Arrivals, BlockSizes, Checksum, EngineKind, OpKind};
+use trueio_model::{Arrivals, BlockPattern, BlockSizes, Checksum, EngineKind, OpKind};
 
 /// The system's allocator, counted.
 struct Counting;
@@ -108,6 +108,17 @@ fn a_run_ten_times_as_long_allocates_not_once_more() {
                 job.with(|p| p.flush.fdatasync_every = 100)
             }),
         ));
+    }
+    if works.iter().any(|a| a.engine == EngineKind::Psync && a.works) {
+        let path = &path;
+        let of = move |n| {
+            let job = Job::new(EngineKind::Psync).on(&[path], MIB, Open::ReadWrite).op(OpKind::Write).ios(n);
+            job.verify(Checksum::PatternHdr).with(|plan| {
+                let verify = plan.verify.as_mut().expect("it verifies");
+                verify.pattern = Some(BlockPattern { bytes: vec![0xaa, 0xbb, 0xcc], offset_places: Vec::new() });
+            })
+        };
+        jobs.push(("blocks compared with a pattern", 50, Box::new(of)));
     }
     for (name, ios, job) in jobs {
         let (short, long) = (allocated(&job(ios)), allocated(&job(10 * ios)));

@@ -1,6 +1,7 @@
 //! A whole block: its pattern, a header for each interval of it, and where the header hides.
 
 use super::{BLOCK_HEADER_BYTES, BlockHeader, was_written_by};
+use std::borrow::Cow;
 use trueio_model::{BlockPattern, Verify};
 
 /// Seals blocks before they are written and checks them when they are back.
@@ -70,16 +71,23 @@ impl BlockSeal {
             }
         }
         let Some(pattern) = self.verify.pattern.as_ref().filter(|_| checksum.compares_pattern()) else { return Ok(()) };
-        let mut expected = vec![0; block.len()];
-        fill(pattern, self.verify.pattern_interval_bytes, &mut expected, offset);
         let step =
             if self.verify.interval_bytes > 0 { self.verify.interval_bytes as usize } else { block.len().max(1) };
         // A header took the place of the pattern's bytes.
         let is_header = |at: usize| checksum.has_header() && at % step < BLOCK_HEADER_BYTES;
-        let differs = |at: &usize| block[*at] != expected[*at] && !is_header(*at);
-        match (0..block.len()).find(differs) {
+        let mut first = None;
+        // Piece by piece: no second block is needed.
+        each_piece(pattern, self.verify.pattern_interval_bytes, block, offset, |at, found, expected| {
+            if first.is_none() && found != expected {
+                let differs = |i: &usize| found[*i] != expected[*i] && !is_header(at + i);
+                first = (0..found.len()).find(differs).map(|i| at + i);
+            }
+        });
+        match first {
             None => Ok(()),
             Some(at) => {
+                let mut expected = vec![0; block.len()];
+                fill(pattern, self.verify.pattern_interval_bytes, &mut expected, offset);
                 let end = block.len().min(at + 16);
                 Err((
                     format!("the pattern: from byte {at} of the block on {:02x?}", &expected[at..end]),
@@ -96,18 +104,31 @@ impl BlockSeal {
     }
 }
 
-/// Fills a block that belongs to `offset`: the pattern begins anew every `interval_bytes`, with the offset of that place
-/// in it; 0: it begins once.
+/// Fills a block that belongs to `offset` with its pattern.
 fn fill(pattern: &BlockPattern, interval_bytes: u64, block: &mut [u8], offset: u64) {
-    let mut bytes = pattern.bytes.clone();
+    each_piece(pattern, interval_bytes, block, offset, |_, piece, expected| piece.copy_from_slice(expected));
+}
+
+/// Goes through the pieces of a block that belongs to `offset`: where in it each begins, the piece, and what the pattern
+/// says of it. The pattern begins anew every `interval_bytes`, with the offset of that place in it; 0: it begins once.
+fn each_piece(
+    pattern: &BlockPattern,
+    interval_bytes: u64,
+    block: &mut [u8],
+    offset: u64,
+    mut with: impl FnMut(usize, &mut [u8], &[u8]),
+) {
+    let mut bytes = Cow::Borrowed(&pattern.bytes[..]);
     let interval = if interval_bytes > 0 { interval_bytes as usize } else { block.len().max(1) };
-    for (stretch, at) in block.chunks_mut(interval).zip((offset..).step_by(interval)) {
+    let length = bytes.len().max(1);
+    for (stretch, begin) in block.chunks_mut(interval).zip((0..).step_by(interval)) {
         for place in &pattern.offset_places {
             let place = *place as usize;
-            bytes[place..place + 8].copy_from_slice(&at.to_le_bytes());
+            bytes.to_mut()[place..place + 8].copy_from_slice(&(offset + begin as u64).to_le_bytes());
         }
-        for piece in stretch.chunks_mut(bytes.len().max(1)) {
-            piece.copy_from_slice(&bytes[..piece.len()]);
+        for (piece, at) in stretch.chunks_mut(length).zip((begin..).step_by(length)) {
+            let expected = &bytes[..piece.len()];
+            with(at, piece, expected);
         }
     }
 }
