@@ -276,6 +276,8 @@ pub(super) fn existing_file(
         let reason = format!("{} cannot punch holes into files", filesystem.kind);
         return Err(values.refuse("rw", Rule::TrimUnsupported { path: path.to_owned(), reason }));
     }
+    // As of new files: several spellings of one path are one file, by the name that came first.
+    let name = planner.spellings.entry(plain(path)).or_insert_with(|| path.to_owned()).clone();
     let may_grow = facts.kind == TargetKind::File
         && !usage.moves_no_data
         && values.paths("extend_existing").is_some_and(|named| named.iter().any(|name| name == path));
@@ -289,7 +291,7 @@ pub(super) fn existing_file(
     let sizes = if is_device && !values.is_said("filesize") { (sizes.0, None) } else { sizes };
     let (offset_bytes, size_bytes) = match facts.size_bytes.value {
         Some(target_bytes) if appends => {
-            let added = planner.created.get(path).map_or(0, |grown| grown.length_bytes);
+            let added = planner.created.get(&name).map_or(0, |grown| grown.length_bytes);
             let (offset_bytes, size_bytes) = appended_region(values, target_bytes + added, sizes)?;
             if !may_grow {
                 let path = path.to_owned();
@@ -309,7 +311,7 @@ pub(super) fn existing_file(
         }
     };
     let mut plan = FilePlan {
-        path: path.to_owned(),
+        path: name.clone(),
         prepare: Prepare::UseExisting,
         remove_after: false,
         offset_bytes,
@@ -332,7 +334,7 @@ pub(super) fn existing_file(
             mount_point: filesystem.map_or_else(String::new, |f| f.mount_point.clone()),
             available_bytes: filesystem.and_then(|f| f.available_bytes.value),
         };
-        create(planner, values, path, grown);
+        create(planner, values, &name, grown);
     }
     Ok(JobFile { plan, facts: Some(facts) })
 }
