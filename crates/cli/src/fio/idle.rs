@@ -4,7 +4,8 @@
 //! latencies are others than without. Here the kernel's own counters are read before the measured time and after it, and
 //! nothing is disturbed. Threads of idle priority count as work.
 //!
-//! Cannot: see less than a tick of 1/100 s on a processor, so of a run of some milliseconds it says little.
+//! Cannot: see less than a tick of 1/100 s on a processor, so of a run of some milliseconds it says little, and of
+//! processors without a tick nothing.
 //!
 //! Source: proc(5), `/proc/stat`; sched_setaffinity(2).
 
@@ -58,17 +59,17 @@ impl Idle {
         }
     }
 
-    /// `None` if nothing was measured, or the kernel did not say it.
+    /// `None` if nothing was measured, not even a tick, or the kernel did not say it.
     pub(super) fn result(self) -> Option<Idleness> {
-        let percent = |idle: u64, total: u64| if total == 0 { 0.0 } else { idle as f64 * 100.0 / total as f64 };
+        let percent = |idle: u64, total: u64| (total > 0).then(|| idle as f64 * 100.0 / total as f64);
         let all = |of: fn(&ProcessorTicks) -> u64| self.sum.iter().map(of).sum::<u64>();
         let mut of_each = Vec::new();
         if self.what == IdleProf::EachProcessor {
-            of_each.extend(self.sum.iter().map(|of| (of.cpu, percent(of.idle, of.total))));
+            of_each.extend(self.sum.iter().filter_map(|of| Some((of.cpu, percent(of.idle, of.total)?))));
             of_each.sort_by_key(|(cpu, _)| *cpu);
         }
-        let percent = percent(all(|of| of.idle), all(|of| of.total));
-        (!self.sum.is_empty()).then_some(Idleness { percent, of_each, unit_us: self.unit_us })
+        let percent = percent(all(|of| of.idle), all(|of| of.total))?;
+        Some(Idleness { percent, of_each, unit_us: self.unit_us })
     }
 }
 
@@ -135,6 +136,15 @@ mod tests {
         assert_eq!(idle.sum, [of(0, 100, 25), of(2, 100, 50), of(1, 50, 50)]);
         let of_each = vec![(0, 25.0), (1, 100.0), (2, 50.0)];
         assert_eq!(idle.result(), Some(Idleness { percent: 50.0, of_each, unit_us: (8.0, 0.5) }));
+        // Where no tick was counted it is not known whether a processor was idle.
+        let short = |ticks: &[(u32, u64, u64)]| {
+            let sum = ticks.iter().map(|(cpu, total, idle)| of(*cpu, *total, *idle)).collect();
+            let (what, system) = (IdleProf::EachProcessor, System::live());
+            Idle { what, system, unit_us: (8.0, 0.5), before: Vec::new(), sum }.result()
+        };
+        let of_each = vec![(1, 100.0)];
+        assert_eq!(short(&[(0, 0, 0), (1, 1, 1)]), Some(Idleness { percent: 100.0, of_each, unit_us: (8.0, 0.5) }));
+        assert_eq!(short(&[(0, 0, 0), (1, 0, 0)]), None);
         let (mean, deviation) = unit_us();
         assert!(mean > 0.0 && deviation >= 0.0);
     }
