@@ -48,12 +48,13 @@ const EVERYWHERE: &[Known] = &[
     Ours("     latency   : target=", NEWER),
     Fios("     latency   : target=", NEWER),
     Fios("; N zone resets", NEWER),
-    Ours("  write: IOPS=#, BW=#B/s (#B/s)(#B/Nmsec)", NEWER),
+    Ours("  write: IOPS=#, BW=#", NEWER),
     Ours("\"group_reporting\" : \"\"", FLAG),
     Ours("\"time_based\" : \"\"", FLAG),
     Ours("\"stonewall\" : \"\"", FLAG),
     Ours("\"new_group\" : \"\"", FLAG),
 ];
+const BITS: &str = "fio forgets `unit_base` in the lines of samples";
 const FLAG: &str = "fio 3.33 drops options without a value";
 
 /// A job, and what differs in it beside that.
@@ -88,7 +89,7 @@ const CASES: &[Case] = &[
         "--name=a --filename=f --rw=randrw --bs=4k --size=256k --unified_rw_reporting=both",
         &[
             Fios("  mixed: IOPS=#, BW=N (N)(", "fio forgets unit and IOPS of the sum"),
-            Ours("  mixed: IOPS=#, BW=#B/s (#B/s)(", "fio forgets unit and IOPS of the sum"),
+            Ours("  mixed: IOPS=#, BW=#iB/s (#kB/s)(", "fio forgets unit and IOPS of the sum"),
         ],
     ),
     case("--name=a --rw=write --bs=4k --size=128k --fsync=4", &SYNCED),
@@ -128,6 +129,12 @@ const CASES: &[Case] = &[
     ),
     case("job.fio", &[]),
     case("--name=a --ioengine=mmap --rw=read --bs=4k --size=64k --filename=f --pre_read=1", &[]),
+    case("--name=a --rw=write --bs=4k --size=64k --fill_device=1 --description=words", &[]),
+    case("--name=a --ioengine=null --rw=read --bs=4k --size=1m --kb_base=1000", &[]),
+    case("--name=a --ioengine=null --rw=read --bs=4k --kb_base=1000 --size=1m --unit_base=1", &[]),
+    // The last job of a group says its units.
+    case("--ioengine=null --rw=read --bs=4k --name=a --size=1m --name=b --kb_base=1000 --size=1m", &[]),
+    case("--ioengine=null --rw=read --bs=4k --name=a --kb_base=1000 --size=1m --name=b --size=1m", &[]),
 ];
 
 /// A job file whose options fio tells in another order.
@@ -367,17 +374,25 @@ fn line_of_text(line: &str) -> String {
             .replace(&format!("({unit}): min="), "(#): min=")
             .replace(&format!("percentiles ({unit})"), "percentiles (#)");
     }
-    for unit in ["  KiB", "  MiB", "   kB"] {
-        text = text.replace(&format!("bw ({unit}/s)"), "bw (#/s)");
+    // Prefixes are masked, but not whether they are binary, nor bytes and bits.
+    for (unit, kind) in
+        [("  KiB", "iB"), ("  MiB", "iB"), ("   kB", "B"), ("Kibit", "ibit"), ("Mibit", "ibit"), (" kbit", "bit")]
+    {
+        text = text.replace(&format!("bw ({unit}/s)"), &format!("bw (#{kind}/s)"));
     }
     for key in ["min=", "max=", "avg=", "stdev=", "IOPS=", "iops=", "attained="] {
         text = blanked(&text, key);
     }
-    // Bytes: `N.1Ki`, `NM`, `N` before `B` are one.
+    // `N.1KiB`, `N.2MiB` are one, and `N.1kB`, `NMB`, and so bits.
     for digits in ["N.3", "N.2", "N.1", "N"] {
-        for prefix in ["", "k", "M", "G", "Ki", "Mi", "Gi"] {
-            text = text.replace(&format!("{digits}{prefix}B"), "#B");
+        for (prefixes, mask) in [(["Ki", "Mi", "Gi", "Ti"], "#i"), (["k", "M", "G", "T"], "#k")] {
+            for unit in ["B", "bit"] {
+                for prefix in prefixes {
+                    text = text.replace(&format!("{digits}{prefix}{unit}"), &format!("{mask}{unit}"));
+                }
+            }
         }
+        text = text.replace(&format!("{digits}B"), "#B");
     }
     text
 }
@@ -441,8 +456,17 @@ fn jobs_that_run_for_a_while_have_fios_lines_too() {
     let findings = compare(&[
         case(
             "--name=a --ioengine=null --rw=randrw --bs=4k --size=1g --time_based --runtime=1300ms --ramp_time=200ms \
-             --group_reporting --numjobs=2 --kb_base=1000",
+             --group_reporting --numjobs=2 --kb_base=1000 --thinktime=1ms",
             &[],
+        ),
+        case(
+            "--name=a --ioengine=null --rw=randrw --bs=4k --size=1g --time_based --runtime=1300ms --thinktime=1ms --kb_base=1000 \
+             --unit_base=1",
+            &[Fios("   bw (#B/s): min=#", BITS), Ours("   bw (#bit/s): min=#", BITS)],
+        ),
+        case(
+            "--name=a --ioengine=null --rw=randrw --bs=4k --size=1g --time_based --runtime=1300ms --thinktime=1ms --unit_base=1",
+            &[Fios("   bw (#iB/s): min=#", BITS), Ours("   bw (#ibit/s): min=#", BITS)],
         ),
         case(
             "--name=a --ioengine=null --rw=read --bs=4k --size=1g --runtime=3 --time_based --ss=iops:90% --ss_dur=2",

@@ -363,6 +363,15 @@ fn sections_globals_comments_includes_and_variables_are_fios() {
     assert_eq!(a.fio.as_ref().unwrap().said("bs").unwrap().text, "64k");
 }
 
+/// Goal: in a job file `kb_base` holds for all of its section, wherever it stands there, and for later ones.
+#[test]
+fn in_a_file_kb_base_holds_for_its_whole_section() {
+    let file = "[global]\nsize=1m\nkb_base=1000\n[a]\nio_size=4k\n[b]\nkb_base=1024\n[c]\nio_size=4k\nkb_base=1024\n";
+    let request = read_job_file("job.fio", file, &World::with(&[])).unwrap_or_else(|e| panic!("{}", e.render()));
+    let sizes: Vec<[&str; 2]> = request.jobs.iter().map(|job| [text(job, "size"), text(job, "io_size")]).collect();
+    assert_eq!(sizes, [["1000000", "4000"], ["1000000", ""], ["1000000", "4k"]]);
+}
+
 #[test]
 fn mistakes_in_a_file_say_line_column_and_what_was_meant() {
     assert_eq!(
@@ -574,7 +583,10 @@ fn units_of_fio_are_kept_and_its_traps_are_not() {
     assert_eq!(of("--io_size=1.5m", "io_size"), "1536k");
     assert_eq!(of("--io_size=1mib", "io_size"), "1000000");
     assert_eq!(of("--kb_base=1000 --io_size=4k", "io_size"), "4000");
-    assert_eq!(of("--io_size=4k --kb_base=1000", "io_size"), "4000");
+    // On the command line it holds from its place on, also for what the reader handles itself.
+    assert_eq!(of("--io_size=4k --kb_base=1000", "io_size"), "4k");
+    assert_eq!(of("--rate=4k --kb_base=1000", "rate"), of("--rate=4096", "rate"));
+    assert_eq!(of("--kb_base=1000 --rate=4k --kb_base=1024", "rate"), of("--rate=4000", "rate"));
     assert_eq!(of("--thinktime=50", "thinktime"), "50us");
     assert_eq!(of("--startdelay=2-2", "startdelay"), "2s");
     assert_eq!(of("--cpumask=5", "cpus_allowed"), "0,2");

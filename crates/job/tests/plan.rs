@@ -56,7 +56,7 @@ fn look(path: &str) -> Target {
     let present = |facts| Target::Present(Box::new(facts));
     match path {
         "." | "/mnt" | "/mnt/dir" => present(facts(path, TargetKind::Directory, None)),
-        "/mnt/old" | "/mnt/old2" => present(facts(path, TargetKind::File, Some(1 << 20))),
+        "/mnt/old" | "/mnt/./old" | "/mnt/old2" => present(facts(path, TargetKind::File, Some(1 << 20))),
         "/mnt/empty" => present(facts(path, TargetKind::File, Some(0))),
         "/dev/vdb" | "/dev/vdc" | "/dev/vdd" | "/dev/vde" | "/dev/vdf" | "/dev/vdg" => {
             present(facts(path, TargetKind::BlockDevice, Some(1 << 30)))
@@ -1419,6 +1419,11 @@ fn what_is_appended_begins_where_each_file_ends() {
         let regions: Vec<_> = jobs.iter().map(|job| (job.files[0].offset_bytes, job.files[0].size_bytes)).collect();
         assert_eq!(regions, [(from, 2 * MIB), (from + 2 * MIB, 2 * MIB)], "{path}");
     }
+    // Two spellings of one path are one file.
+    let of = |path| [&named(path)[..], &append].concat();
+    let jobs = plan(&[spec("a", &of("/mnt/./old")), spec("b", &of("/mnt/old"))], &Described, &machine()).unwrap().jobs;
+    assert_eq!(jobs.iter().map(region).collect::<Vec<_>>(), [(MIB, 2 * MIB, Some(MIB)), (3 * MIB, 2 * MIB, Some(MIB))]);
+    assert_eq!(jobs[1].files[0].path, "/mnt/./old");
     let not_extended = [&[("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old")][..], &append].concat();
     assert_eq!(rule_name(&not_extended), "size_beyond_target");
     assert_eq!(rule_name(&[&[("filename", "/mnt/old")][..], &append].concat()), "existing_target_not_named");
@@ -1441,6 +1446,10 @@ fn a_job_that_fills_goes_on_until_nothing_is_free() {
     // What shortened a write is not known before the next one.
     assert!(!job.is_ended_by(OpKind::Write, 0) && job.goes_on_after(OpKind::Write, 0));
     assert!(!job.is_ended_by(OpKind::Write, 5) && !job.ignores(OpKind::Write, 5));
+    // That is no word about errors: outputs tell of these only where one was said.
+    assert!(!job.goes_on_after_some());
+    let other = plan_one(&[&fill[..], &[("filename", "/mnt/new"), ("ignore_error", ",EIO")]].concat()).unwrap();
+    assert!(other.goes_on_after_some());
     let said = plan_one(&[&fill[..], &[("filename", "/mnt/new"), ("size", "900t")]].concat()).unwrap();
     assert_eq!(said.files[0].size_bytes, 900 << 40);
     let two = plan_one(&[&fill[..], &[("nrfiles", "2")]].concat()).unwrap();

@@ -273,9 +273,12 @@ impl JobPlan {
         self.continue_on_error || is_in_general || self.ignores(op, errno)
     }
 
-    /// True if the job goes on after some failed I/Os at least.
+    /// True if the job was told to go on after some failed I/Os at least; that it fills until nothing is free is not that.
     pub fn goes_on_after_some(&self) -> bool {
-        self.continue_on_error || !self.tolerance.is_none()
+        let Tolerance { reads, writes, ignored, ends_when_full } = &self.tolerance;
+        let mut others =
+            ignored.iter().filter(|error| !(*ends_when_full && error.op == OpKind::Write && is_full(error.errno)));
+        self.continue_on_error || *reads || *writes || others.next().is_some()
     }
 
     /// Where a worker keeps how far it came (`verify_state_save`): fio's name for it.

@@ -204,7 +204,7 @@ pub(super) fn of_clone(said: &Said, (clone, index): (u64, u64), spec: &mut JobSp
         }
     }
     if let Some(word) = said.word("offset_increment") {
-        match offset(spec, word.text(), said.base, clone) {
+        match offset(spec, word.text(), said.base_of("offset_increment"), clone) {
             Ok(None) => {}
             Ok(Some(text)) => spec.set("offset", text, word.origin()),
             Err(bad) => said.complain(word, &bad, problems),

@@ -114,7 +114,8 @@ pub(super) fn lower(
 /// The words of a section, sorted by who has them.
 pub(super) struct Said<'a> {
     pub(super) section: &'a Section,
-    pub(super) base: KbBase,
+    /// What `k` means in each of them.
+    bases: BTreeMap<&'static str, KbBase>,
     /// What the reader handles: the last word on each, and whether it is the job's own.
     pub(super) words: BTreeMap<&'static str, (&'a Word, bool)>,
     spec: JobSpec,
@@ -152,7 +153,7 @@ fn job(section: &Section, run: &mut Run, problems: &mut Problems) -> bool {
         }
     }
     if let Some(word) = said.word("hugepage-size") {
-        match read_number(word.text(), said.base) {
+        match read_number(word.text(), said.base_of("hugepage-size")) {
             Ok(bytes) => said.spec.set("hugepage_size", write_bytes(bytes), word.origin()),
             Err(bad) => said.complain(word, &bad, problems),
         }
@@ -227,28 +228,25 @@ fn given(section: &Section) -> Vec<FioWord> {
 
 /// Gives each word to who has it: our rows, the reader, the outputs; refuses the rest.
 fn sort<'a>(section: &'a Section, run: &mut Run, problems: &mut Problems) -> Option<Said<'a>> {
-    let all = || section.globals.iter().chain(&section.words);
-    let mut base = KbBase::Binary;
-    // fio reads `kb_base` before any size of its section.
-    for word in all().filter(|word| word.asked.name() == "kb_base") {
-        base = match word.text() {
-            "1024" => KbBase::Binary,
-            "1000" => KbBase::Decimal,
-            other => {
-                let message = format!("`kb_base` is 1000 or 1024, not `{other}`");
-                problems.add(word.value_place(&(0..other.len())), message, None);
-                return None;
-            }
-        };
-    }
     let mut spec = JobSpec::new(section.name.clone());
     for (name, text) in DEFAULTS.iter().filter(|(name, _)| row(name).is_some()) {
         spec.set(name, *text, preset());
     }
     let mut words: BTreeMap<&'static str, (&Word, bool)> = BTreeMap::new();
+    let mut bases = BTreeMap::new();
+    let mut base = KbBase::Binary;
     for (level, is_own) in [(&*section.globals, false), (&section.words, true)] {
         let mut values: BTreeMap<&'static str, SpecValue> = BTreeMap::new();
+        // In a job file fio reads `kb_base` before any size of its section; on the command line it holds from its place on.
+        let mut of_file = None;
+        for word in level.iter().filter(|word| word.place.path.is_some() && word.asked.name() == "kb_base") {
+            of_file = Some(kb_base(word, problems)?);
+        }
+        base = of_file.unwrap_or(base);
         for word in level {
+            if word.place.path.is_none() && word.asked.name() == "kb_base" {
+                base = kb_base(word, problems)?;
+            }
             let option = match word.asked {
                 Asked::Ours(row) => {
                     if let Some((message, hint)) = foreign(row.name, word) {
@@ -272,6 +270,7 @@ fn sort<'a>(section: &'a Section, run: &mut Run, problems: &mut Problems) -> Opt
                 Fate::Reader(_) => {
                     check(option, word, base, problems);
                     words.insert(option.name, (word, is_own));
+                    bases.insert(option.name, base);
                 }
                 Fate::Output(_) => check(option, word, base, problems),
                 Fate::NoEffect(reason) => {
@@ -293,7 +292,19 @@ fn sort<'a>(section: &'a Section, run: &mut Run, problems: &mut Problems) -> Opt
         }
         overlay(&mut spec, &values);
     }
-    Some(Said { section, base, words, spec })
+    Some(Said { section, bases, words, spec })
+}
+
+fn kb_base(word: &Word, problems: &mut Problems) -> Option<KbBase> {
+    match word.text() {
+        "1024" => Some(KbBase::Binary),
+        "1000" => Some(KbBase::Decimal),
+        other => {
+            let message = format!("`kb_base` is 1000 or 1024, not `{other}`");
+            problems.add(word.value_place(&(0..other.len())), message, None);
+            None
+        }
+    }
 }
 
 fn refuse(option: &FioOption, word: &Word, reason: &str, instead: &str, problems: &mut Problems) {
@@ -441,6 +452,11 @@ impl Said<'_> {
         self.words.get(name).map(|(word, _)| *word)
     }
 
+    /// What `k` means where a word that the reader handles stands.
+    pub(super) fn base_of(&self, name: &str) -> KbBase {
+        self.bases.get(name).copied().unwrap_or(KbBase::Binary)
+    }
+
     /// True if a switch is on.
     fn is_on(&self, name: &str) -> bool {
         self.word(name).is_some_and(|word| matches!(word.text(), "" | "1"))
@@ -462,7 +478,7 @@ impl Said<'_> {
     fn by_row(&self, name: &'static str, problems: &mut Problems) -> Option<String> {
         let word = self.word(name)?;
         let row = row(name)?;
-        match translate(row, word.text(), self.base) {
+        match translate(row, word.text(), self.base_of(name)) {
             Ok(text) => Some(text),
             Err(bad) => {
                 let hint = value_hint(row, word.text(), &bad.message);
@@ -549,7 +565,7 @@ fn engine_and_queue(said: &mut Said, run: &mut Run, problems: &mut Problems) {
     }
     let number = |name: &str, problems: &mut Problems| -> Option<(u64, Origin)> {
         let word = said.word(name)?;
-        match read_number(word.text(), said.base) {
+        match read_number(word.text(), said.base_of(name)) {
             Ok(number) => Some((number, word.origin())),
             Err(bad) => {
                 said.complain(word, &bad, problems);
@@ -665,7 +681,7 @@ fn rates(said: &mut Said, problems: &mut Problems) {
         for (index, part) in parts.iter().enumerate() {
             let value = match part.trim() {
                 "" => Ok(0),
-                _ => read_number(part, said.base),
+                _ => read_number(part, said.base_of(name)),
             };
             match value {
                 // Of one, all have it; of two, trims have the second.

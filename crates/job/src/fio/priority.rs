@@ -40,7 +40,7 @@ pub(super) fn shares(said: &Said<'_>, problems: &mut Problems) -> Option<String>
     let each = [parts[0], parts.get(1).copied().unwrap_or(parts[0])];
     let mut lists = Vec::new();
     for (list, implied) in each.iter().zip(&implied) {
-        match entries(list, implied, said.base) {
+        match entries(list, implied, said.base_of("cmdprio_bssplit")) {
             Ok(list) => lists.push(list),
             Err(message) => {
                 said.complain(word, &BadValue::whole(message, word.text()), problems);
@@ -83,7 +83,7 @@ fn numbers(said: &Said<'_>, name: &str, most: u64, problems: &mut Problems) -> O
     let mut each = [0; 2];
     let mut at = 0;
     for (index, part) in parts.iter().enumerate() {
-        let value = read_number(part, said.base).and_then(|value| match value {
+        let value = read_number(part, said.base_of(name)).and_then(|value| match value {
             value if value <= most => Ok(value),
             _ => Err(BadValue::whole(format!("`{part}` is not a number from 0 to {most}"), part)),
         });

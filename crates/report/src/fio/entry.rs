@@ -303,10 +303,10 @@ impl<'a> Document<'a> {
         !jobs.any(|fio| fio.said("disk_util").is_some_and(|word| word.text == "0"))
     }
 
-    /// A number that all jobs share, by fio's name of it.
-    pub(super) fn number_of(&self, name: &str) -> Option<u64> {
-        let mut jobs = self.record.spec.iter().filter_map(|spec| spec.fio.as_ref());
-        jobs.find_map(|fio| fio.said(name)?.text.parse().ok())
+    /// A number that a group of jobs shares, by fio's name of it: as in fio, its last job's.
+    pub(super) fn number_of(&self, group: u32, name: &str) -> Option<u64> {
+        let last = self.entries.iter().rfind(|entry| entry.group == group)?.last;
+        spec_of(self.record, last)?.fio.as_ref()?.said(name)?.text.parse().ok()
     }
 
     /// The job's description.

@@ -90,7 +90,7 @@ pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>)
     }
     for (name, figures) in entry.reported() {
         if figures.io_count > 0 {
-            direction(text, entry, Scale::of(document), name, figures);
+            direction(text, entry, Scale::of(document, entry.group), name, figures);
         }
     }
     latency_classes(text, entry);
@@ -137,7 +137,7 @@ pub(super) fn job(text: &mut String, document: &Document<'_>, entry: &Entry<'_>)
     let _ =
         writeln!(text, "     latency   : target={target}, window={window}, percentile={percent:.2}%, depth={depth}");
     if let (Some(plan), Some(record)) = (entry.criterion_plan, entry.criterion) {
-        let scale = Scale::of(document);
+        let scale = Scale::of(document, entry.group);
         let bytes_per_s = mean(&record.spans, |span| span.bytes_per_s);
         let variable = plan.criterion.name().replace("_slope", "");
         let _ = writeln!(
@@ -358,7 +358,7 @@ fn shares(text: &mut String, head: &str, labels: &[&str; 7], shares: &[f64; 7]) 
 }
 
 fn run_status(text: &mut String, document: &Document<'_>, group: u32) {
-    let scale = Scale::of(document);
+    let scale = Scale::of(document, group);
     let _ = writeln!(text, "\nRun status group {group} (all jobs):");
     let entries: Vec<&Entry<'_>> = document.entries.iter().filter(|entry| entry.group == group).collect();
     const ALL: [(&str, usize); 4] = [("READ", 0), ("WRITE", 1), ("TRIM", 2), ("MIXED", 3)];
@@ -408,11 +408,11 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(document: &Document<'_>) -> Self {
+    fn of(document: &Document<'_>, group: u32) -> Self {
         Self {
-            digits: document.number_of("significant_figures").map_or(4, |n| n.clamp(1, 10) as usize),
-            is_bits: document.number_of("unit_base") == Some(1),
-            is_binary: document.number_of("kb_base") != Some(1000),
+            digits: document.number_of(group, "significant_figures").map_or(4, |n| n.clamp(1, 10) as usize),
+            is_bits: document.number_of(group, "unit_base") == Some(1),
+            is_binary: document.number_of(group, "kb_base") != Some(1000),
         }
     }
 
