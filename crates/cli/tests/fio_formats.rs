@@ -633,6 +633,10 @@ fn logs_have_fios_names_and_columns() {
             "--name=a --filename=f --ioengine=libaio --rw=read --bs=4k --size=64k {all} --log_prio=1 --prio=3 --prioclass=2"
         ),
         format!("--name=a --ioengine=null --rw=randrw --bs=4k --size=64k --unified_rw_reporting=1 {all}"),
+        format!("--name=a --ioengine=null --iodepth=4 --rw=read --bs=4k --size=64k {all} --disable_lat=1"),
+        format!(
+            "--name=a --ioengine=null --iodepth=4 --rw=read --bs=4k --size=64k {all} --disable_slat=1 --disable_clat=1"
+        ),
         format!("{long} {all} --log_avg_msec=100"),
         format!("{long} {all} --log_avg_msec=100 --log_max_value=1 --log_offset=1"),
         format!("{long} --write_hist_log=x --log_hist_msec=200 --log_hist_coarseness=3"),

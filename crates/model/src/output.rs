@@ -139,6 +139,9 @@ pub struct LogPlan {
     /// They are stored compressed, as fio does it, under names that end with `.fz`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_compressed: bool,
+    /// Kinds that are not written though their prefix is there: of latencies that the job leaves out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LogKind>,
 }
 
 impl LogPlan {
@@ -156,7 +159,7 @@ impl LogPlan {
             LogKind::Slat | LogKind::Clat | LogKind::Lat => &self.lat,
             LogKind::Histogram => &self.hist,
         };
-        let prefix = prefix.as_ref()?;
+        let prefix = prefix.as_ref().filter(|_| !self.left_out.contains(&kind))?;
         let number = if self.is_shared { String::new() } else { format!(".{worker}") };
         let packed = if self.is_packed(kind) { ".fz" } else { "" };
         Some(format!("{prefix}_{}{number}.log{packed}", kind.word()))
@@ -169,7 +172,8 @@ impl LogPlan {
 }
 
 /// The kinds of logs of completions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LogKind {
     /// Bandwidth.
     Bw,

@@ -3,7 +3,7 @@
 use super::Planner;
 use super::job::note_unused;
 use super::values::Values;
-use trueio_model::{Grouping, JobSpec, LogPlan, LogWindow, OutputPlan, Unified};
+use trueio_model::{Grouping, JobSpec, LogKind, LogPlan, LogWindow, OutputPlan, Unified};
 
 /// What says how logs look.
 const LOOKS: [&str; 10] = [
@@ -55,6 +55,9 @@ fn plan_logs(planner: &mut Planner, values: &Values) -> LogPlan {
         note_unused(planner, values, &LOOKS, "no log is written");
         return LogPlan::default();
     }
+    if logs.lat.is_some() && logs.left_out.len() == 3 {
+        note_unused(planner, values, &["write_lat_log"], "every latency is left out");
+    }
     logs
 }
 
@@ -66,6 +69,10 @@ pub(crate) fn logs_of(spec: &JobSpec) -> Option<LogPlan> {
 
 fn read_logs(values: &Values) -> LogPlan {
     let prefix = |name| values.paths(name).map(<[String]>::concat);
+    let reduces = values.bool("gtod_reduce");
+    let left_out = [("disable_slat", LogKind::Slat), ("disable_clat", LogKind::Clat), ("disable_lat", LogKind::Lat)];
+    let left_out =
+        left_out.into_iter().filter(|(name, _)| reduces || values.bool(name)).map(|(_, kind)| kind).collect();
     LogPlan {
         bw: prefix("write_bw_log"),
         iops: prefix("write_iops_log"),
@@ -86,5 +93,6 @@ fn read_logs(values: &Values) -> LogPlan {
         has_unix_time: values.bool("log_alternate_epoch"),
         is_shared: !values.bool("per_job_logs"),
         is_compressed: values.bool("log_store_compressed"),
+        left_out,
     }
 }
