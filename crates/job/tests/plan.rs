@@ -1867,11 +1867,7 @@ fn jobs_without_io_say_what_has_no_effect_on_them_and_keep_none_of_it() {
     }
     let reduced = [("rw", "read"), ("ioengine", "null"), ("size", "1m"), ("write_lat_log", "l"), ("gtod_reduce", "1")];
     let reduced = plan(&[spec("a", &reduced)], &Described, &machine()).unwrap();
-    assert!(
-        reduced.notes.iter().any(|note| note.contains("has no effect: every latency")),
-        "{:?}",
-        reduced.notes
-    );
+    assert!(reduced.notes.iter().any(|note| note.contains("has no effect: every latency")), "{:?}", reduced.notes);
     let with = |more: &[(&'static str, &'static str)]| [idle[0], more].concat();
     assert_eq!(rule_name(&with(&[("verify", "crc32c"), ("verify_only", "1")])), "contradiction");
     let quiet = plan_one(&with(&[("verify", "crc32c"), ("write_iolog", "l")])).unwrap();
