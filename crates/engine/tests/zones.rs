@@ -316,21 +316,27 @@ fn who_finds_nothing_to_read_waits_for_those_who_write_and_fails_when_nobody_doe
         job
     };
     let late = on_map(Job::new(EngineKind::Psync)).sequential().op(OpKind::Write);
-    let late = late.with(|plan| plan.limits.start_delay_ns = 50 * MS);
+    let mut in_vain = modelled().time(S);
+    (in_vain.plan.zones, in_vain.zones) = (Some(zone_plan()), vec![map.clone()]);
     let readers =
         [on_map(Job::new(EngineKind::Psync)).ios(100), on_map(Job::new(EngineKind::Psync)).sequential().ios(100)];
-    let start = Start::new();
+    let (start, later) = (Start::new(), Start::new());
     std::thread::scope(|scope| {
+        let writer = scope.spawn(|| late.run_from(&later));
+        later.wait_for(1);
+        // It is there and does nothing: in virtual time a second goes by.
+        let report = in_vain.run();
+        assert_eq!((report.fatal, report.ops.iter().map(|op| op.io_count).sum::<u64>()), (None, 0));
+        assert!(report.engine_notes.iter().any(|note| note.contains("the job waited")), "{:?}", report.engine_notes);
         let threads = readers.each_ref().map(|job| scope.spawn(|| job.run_from(&start)));
-        let writer = scope.spawn(|| late.run_from(&start));
-        start.wait_for(3);
+        start.wait_for(2);
         start.open();
+        later.open();
         assert_clean(&writer.join().unwrap(), "late");
         for thread in threads {
             let report = thread.join().unwrap();
             assert_clean(&report, "it waited");
             assert_eq!(op(&report, OpKind::Read).io_count, 100);
-            assert!(report.engine_notes.iter().any(|note| note.contains("the job waited")), "{report:?}");
         }
     });
     // Nobody writes any more; a reader is at work when the zones are emptied.
