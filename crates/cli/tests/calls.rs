@@ -119,3 +119,17 @@ fn direct_writes_from_a_misaligned_buffer_fail_the_run_and_are_contradicted() {
     assert_eq!((failure.errno, failure.count), (libc::EINVAL, 64));
     assert!(ran.out_joined().contains("address"), "{}", ran.out);
 }
+
+/// Goal: the state that says what can be compared after a power cut outlasts one.
+#[test]
+fn a_verify_state_is_flushed_when_it_is_written() {
+    if lacks("strace") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let job = "run --rw write --size 64k --verify crc32c --verify_state_save --no-evidence --no-history";
+    let lines = calls(&sandbox, "openat,fsync", job);
+    let opened = lines.iter().position(|line| line.contains("-verify.state")).expect("it is opened");
+    let number = lines[opened].rsplit_once("= ").expect("a descriptor").1;
+    assert!(lines[opened..].iter().any(|line| line.contains(&format!("fsync({number})"))), "{lines:?}");
+}

@@ -16,7 +16,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A difference: lines (masked) that only one of the two has, by a part of them; an empty part is an empty line.
+/// A difference: a line (masked) that only one of the two has; with a `*` behind it each that begins so, with one before it
+/// each that has it. A line without a star that a job has several times is named as often.
 #[derive(Clone, Copy)]
 enum Known {
     /// Only fio's.
@@ -27,11 +28,22 @@ enum Known {
 
 impl Known {
     fn is_of(self, line: &str) -> bool {
-        let (sign, part) = match self {
-            Self::Fios(part, _) => ('-', part),
-            Self::Ours(part, _) => ('+', part),
+        let (sign, known) = match self {
+            Self::Fios(known, _) => ('-', known),
+            Self::Ours(known, _) => ('+', known),
         };
-        line.strip_prefix(sign).is_some_and(|line| if part.is_empty() { line.is_empty() } else { line.contains(part) })
+        let Some(line) = line.strip_prefix(sign) else { return false };
+        match (known.strip_prefix('*'), known.strip_suffix('*')) {
+            (Some(part), _) => line.contains(part),
+            (None, Some(begin)) => line.starts_with(begin),
+            (None, None) => line == known,
+        }
+    }
+
+    /// True if it stands for any number of lines.
+    fn is_many(self) -> bool {
+        let (Self::Fios(known, _) | Self::Ours(known, _)) = self;
+        known.contains('*')
     }
 }
 
@@ -42,19 +54,20 @@ const NEWER: &str = "fio 3.33 is older";
 
 /// What differs in every run where it occurs.
 const EVERYWHERE: &[Known] = &[
-    Ours("\"job_start\" : N", NEWER),
-    Ours("\"latency_target_ns\" : N", NEWER),
-    Ours("\"latency_window_us\" : N", NEWER),
-    Ours("     latency   : target=", NEWER),
-    Fios("     latency   : target=", NEWER),
-    Fios("; N zone resets", NEWER),
-    Ours("  write: IOPS=#, BW=#", NEWER),
-    Ours("\"group_reporting\" : \"\"", FLAG),
-    Ours("\"time_based\" : \"\"", FLAG),
-    Ours("\"stonewall\" : \"\"", FLAG),
-    Ours("\"new_group\" : \"\"", FLAG),
+    Ours("      \"job_start\" : N", NEWER),
+    Ours("      \"latency_target_ns\" : N", NEWER),
+    Ours("      \"latency_window_us\" : N", NEWER),
+    Ours("     latency   : target=*", NEWER),
+    Fios("     latency   : target=*", NEWER),
+    Fios("*; N zone resets", NEWER),
+    Ours("  write: IOPS=#, BW=#*", NEWER),
+    Ours("        \"group_reporting\" : \"\"", FLAG),
+    Ours("        \"time_based\" : \"\"", FLAG),
+    Ours("        \"stonewall\" : \"\"", FLAG),
+    Ours("        \"new_group\" : \"\"", FLAG),
 ];
 const BITS: &str = "fio forgets `unit_base` in the lines of samples";
+const UNSEEN: &str = "fio does not see it";
 const FLAG: &str = "fio 3.33 drops options without a value";
 
 /// A job, and what differs in it beside that.
@@ -68,8 +81,9 @@ const fn case(line: &'static str, known: &'static [Known]) -> Case {
 }
 
 /// Of a job with sync calls.
-const SYNCED: [Known; 2] = [Fios("fsync/fdatasync/sync_file_range:", NEWER), Ours("sync_file_range/syncfs:", NEWER)];
-const PREPARED: Known = Fios("Laying out IO file", "only results are printed, no progress");
+const SYNCED: [Known; 2] =
+    [Fios("  fsync/fdatasync/sync_file_range:", NEWER), Ours("  fsync/fdatasync/sync_file_range/syncfs:", NEWER)];
+const PREPARED: Known = Fios("*Laying out IO file", "only results are printed, no progress");
 
 /// One run of each with all formats at once.
 const CASES: &[Case] = &[
@@ -88,8 +102,8 @@ const CASES: &[Case] = &[
     case(
         "--name=a --filename=f --rw=randrw --bs=4k --size=256k --unified_rw_reporting=both",
         &[
-            Fios("  mixed: IOPS=#, BW=N (N)(", "fio forgets unit and IOPS of the sum"),
-            Ours("  mixed: IOPS=#, BW=#iB/s (#kB/s)(", "fio forgets unit and IOPS of the sum"),
+            Fios("  mixed: IOPS=#, BW=N (N)(#B/Nmsec)", "fio forgets unit and IOPS of the sum"),
+            Ours("  mixed: IOPS=#, BW=#iB/s (#kB/s)(#iB/Nmsec)", "fio forgets unit and IOPS of the sum"),
         ],
     ),
     case("--name=a --rw=write --bs=4k --size=128k --fsync=4", &SYNCED),
@@ -97,18 +111,34 @@ const CASES: &[Case] = &[
     case(
         "--name=a --rw=write --bs=4k --size=128k --fsync_on_close=1",
         &[
-            Ours("fsync/fdatasync", "fio does not see it"),
-            Ours("    sync (#)", "fio does not see it"),
-            Ours("    sync percentiles (#)", "fio does not see it"),
-            Ours("\"percentile\" : {", "fio does not see it"),
-            Ours("000000\" : N", "fio does not see it"),
-            Ours("500000\" : N", "fio does not see it"),
-            Ours("900000\" : N", "fio does not see it"),
-            Ours("950000\" : N", "fio does not see it"),
-            Ours("990000\" : N", "fio does not see it"),
-            Ours("\"bins\" : {", "fio does not see it"),
-            Ours("          }", "fio does not see it"),
-            Ours("percentiles 1.00 5.00", "fio does not see it"),
+            Ours("  fsync/fdatasync/sync_file_range/syncfs:", UNSEEN),
+            Ours("    sync (#): min=#, max=#, avg=#, stdev=#", UNSEEN),
+            Ours("    sync percentiles (#):", UNSEEN),
+            Ours("          \"percentile\" : {", UNSEEN),
+            Ours("            \"1.000000\" : N", UNSEEN),
+            Ours("            \"5.000000\" : N", UNSEEN),
+            Ours("            \"10.000000\" : N", UNSEEN),
+            Ours("            \"20.000000\" : N", UNSEEN),
+            Ours("            \"30.000000\" : N", UNSEEN),
+            Ours("            \"40.000000\" : N", UNSEEN),
+            Ours("            \"50.000000\" : N", UNSEEN),
+            Ours("            \"60.000000\" : N", UNSEEN),
+            Ours("            \"70.000000\" : N", UNSEEN),
+            Ours("            \"80.000000\" : N", UNSEEN),
+            Ours("            \"90.000000\" : N", UNSEEN),
+            Ours("            \"95.000000\" : N", UNSEEN),
+            Ours("            \"99.000000\" : N", UNSEEN),
+            Ours("            \"99.500000\" : N", UNSEEN),
+            Ours("            \"99.900000\" : N", UNSEEN),
+            Ours("            \"99.950000\" : N", UNSEEN),
+            Ours("            \"99.990000\" : N", UNSEEN),
+            Ours("          }", UNSEEN),
+            Ours("          \"bins\" : {", UNSEEN),
+            Ours("          }", UNSEEN),
+            Ours(
+                "percentiles 1.00 5.00 10.00 20.00 30.00 40.00 50.00 60.00 70.00 80.00 90.00 95.00 99.00 99.50 99.90 99.95 99.99",
+                UNSEEN,
+            ),
         ],
     ),
     case("--name=a --rw=randrw --bs=4k --size=256k --gtod_reduce=1 --filename=f", &[]),
@@ -212,7 +242,17 @@ impl Findings {
         let differences = differences(fios, ours);
         let is_known = |line: &String| EVERYWHERE.iter().chain(known).any(|known| known.is_of(line));
         let unknown: Vec<&String> = differences.iter().filter(|line| !is_known(line)).collect();
-        let gone = missing(known, &differences);
+        let mut gone = missing(known, &differences);
+        for one in known.iter().filter(|known| !known.is_many()) {
+            let (Fios(line, _) | Ours(line, _)) = *one;
+            let named = known
+                .iter()
+                .filter(|other| matches!((one, other), (Fios(..), Fios(l, _)) | (Ours(..), Ours(l, _)) if *l == line));
+            let (named, found) = (named.count(), differences.iter().filter(|line| one.is_of(line)).count());
+            if found > named {
+                gone.push(format!("{found} times, and named {named} times: {line}"));
+            }
+        }
         if !unknown.is_empty() || !gone.is_empty() {
             let _ = writeln!(self.complaints, "{line}");
         }
@@ -462,11 +502,11 @@ fn jobs_that_run_for_a_while_have_fios_lines_too() {
         case(
             "--name=a --ioengine=null --rw=randrw --bs=4k --size=1g --time_based --runtime=1300ms --thinktime=1ms --kb_base=1000 \
              --unit_base=1",
-            &[Fios("   bw (#B/s): min=#", BITS), Ours("   bw (#bit/s): min=#", BITS)],
+            &[Fios("   bw (#B/s): min=#*", BITS), Ours("   bw (#bit/s): min=#*", BITS)],
         ),
         case(
             "--name=a --ioengine=null --rw=randrw --bs=4k --size=1g --time_based --runtime=1300ms --thinktime=1ms --unit_base=1",
-            &[Fios("   bw (#iB/s): min=#", BITS), Ours("   bw (#ibit/s): min=#", BITS)],
+            &[Fios("   bw (#iB/s): min=#*", BITS), Ours("   bw (#ibit/s): min=#*", BITS)],
         ),
         case(
             "--name=a --ioengine=null --rw=read --bs=4k --size=1g --runtime=3 --time_based --ss=iops:90% --ss_dur=2",
@@ -510,9 +550,9 @@ fn terse_versions_and_the_lines_before_normal_text_are_fios() {
     }
     // Lines before the results are printed only where normal text is all that was asked for.
     const STARTED: [Known; 2] =
-        [Fios("Starting N process", "workers are threads"), Ours("Starting N thread", "workers are threads")];
+        [Fios("Starting N process*", "workers are threads"), Ours("Starting N thread*", "workers are threads")];
     const FLUSHED: &str = "fio does not count the flush at the end";
-    let flushed = ["fsync/fdatasync", "    sync ", "percentiles 1.00"].map(|part| Ours(part, FLUSHED));
+    let flushed = ["  fsync/fdatasync*", "    sync *", "percentiles 1.00*"].map(|part| Ours(part, FLUSHED));
     for (job, known) in [
         ("--name=a --ioengine=libaio --iodepth=4 --rw=randread --bs=4k --size=64k --numjobs=3 --filename=f", &[][..]),
         ("--name=a --ioengine=null --rw=trimwrite --bsrange=4k-8k --size=64k", &[]),
@@ -540,16 +580,16 @@ fn disks_and_jobs_that_fail_are_told_in_fios_lines() {
     fs::File::create(&backing).and_then(|file| file.set_len(4 << 20)).expect("a sparse file");
     let full = Loop::over(&backing, &[]);
     let sectors = [
-        Ours("\"read_sectors\" : N", NEWER),
-        Ours("\"write_sectors\" : N", NEWER),
-        Ours("ios=N/N, sectors=N/N, merge=", NEWER),
-        Fios("ios=N/N, merge=", NEWER),
+        Ours("      \"read_sectors\" : N", NEWER),
+        Ours("      \"write_sectors\" : N", NEWER),
+        Ours("*ios=N/N, sectors=N/N, merge=", NEWER),
+        Fios("*ios=N/N, merge=", NEWER),
     ];
     const WORDS: &str = "fio names a place in its source";
     const REASON: &str = "why a run failed is said once more";
     let errors =
-        [Fios("(groupid=N, jobs=N): err=N (file:", WORDS), Ours("(groupid=N, jobs=N): err=N (error=No space", WORDS)];
-    let reason = [Ours("trueio: the run was failed: job `a`: a write of", REASON), Ours("", REASON)];
+        [Fios("*(groupid=N, jobs=N): err=N (file:", WORDS), Ours("*(groupid=N, jobs=N): err=N (error=No space", WORDS)];
+    let reason = [Ours("trueio: the run was failed: job `a`: a write of*", REASON), Ours("", REASON)];
     let (disk, full) = (&disk.device, format!("--filename={} --direct=1 --rw=write --bs=64k --size=1m", full.device));
     let mut findings = Findings::default();
     for (line, code, known) in [
