@@ -64,28 +64,36 @@ const CASES: &[Case] = &[
         "--ioengine=libaio --rw=randread --bs=4k --iodepth=8 --direct=1 --rate_iops=2000",
     ),
     (
-        "libaio randread 64 MiB qd4",
+        "libaio randread 64 MiB eight times qd4",
         Place::Loop,
-        "--ioengine=libaio --rw=randread --bs=4k --iodepth=4 --direct=1 --size=64m",
+        "--ioengine=libaio --rw=randread --bs=4k --iodepth=4 --direct=1 --size=64m --loops=8",
     ),
     (
-        "libaio randwrite 32 MiB two clones",
+        "libaio randwrite 32 MiB eight times two clones",
         Place::Loop,
         // Workers are threads here. fio's own clones, which are processes, differ in their median from its threads.
-        "--ioengine=libaio --rw=randwrite --bs=8k --iodepth=4 --direct=1 --size=32m --numjobs=2 --thread --group_reporting",
+        "--ioengine=libaio --rw=randwrite --bs=8k --iodepth=4 --direct=1 --size=32m --loops=8 --numjobs=2 --thread --group_reporting",
     ),
     (
-        "libaio randread of three sizes 32 MiB",
+        "libaio randread of three sizes 32 MiB 32 times",
         Place::Loop,
-        "--ioengine=libaio --rw=randread --bssplit=4k/50:16k/30:64k/20 --iodepth=4 --direct=1 --size=32m",
+        "--ioengine=libaio --rw=randread --bssplit=4k/50:16k/30:64k/20 --iodepth=4 --direct=1 --size=32m --loops=32",
     ),
-    ("psync read 4k 256 MiB", Place::Tmpfs, "--ioengine=psync --rw=read --bs=4k --size=128m --loops=2"),
-    ("psync write 64k 128 MiB", Place::Tmpfs, "--ioengine=psync --rw=write --bs=64k --size=128m"),
-    ("psync randrw 4k 64 MiB", Place::Tmpfs, "--ioengine=psync --rw=randrw --rwmixread=70 --bs=4k --size=64m"),
-    ("mmap randread 4k 64 MiB", Place::Tmpfs, "--ioengine=mmap --rw=randread --bs=4k --size=64m"),
-    ("pvsync2 randwrite 4k 64 MiB", Place::Tmpfs, "--ioengine=pvsync2 --rw=randwrite --bs=4k --size=64m"),
-    ("sync randread 4k 64 MiB", Place::Tmpfs, "--ioengine=sync --rw=randread --bs=4k --size=64m"),
-    ("null randread 4k 8 GiB", Place::Nothing, "--ioengine=null --rw=randread --bs=4k --size=8g"),
+    ("psync read 4k 128 MiB 20 times", Place::Tmpfs, "--ioengine=psync --rw=read --bs=4k --size=128m --loops=20"),
+    ("psync write 64k 128 MiB 20 times", Place::Tmpfs, "--ioengine=psync --rw=write --bs=64k --size=128m --loops=20"),
+    (
+        "psync randrw 4k 64 MiB 20 times",
+        Place::Tmpfs,
+        "--ioengine=psync --rw=randrw --rwmixread=70 --bs=4k --size=64m --loops=20",
+    ),
+    ("mmap randread 4k 64 MiB 20 times", Place::Tmpfs, "--ioengine=mmap --rw=randread --bs=4k --size=64m --loops=20"),
+    (
+        "pvsync2 randwrite 4k 64 MiB 20 times",
+        Place::Tmpfs,
+        "--ioengine=pvsync2 --rw=randwrite --bs=4k --size=64m --loops=20",
+    ),
+    ("sync randread 4k 64 MiB 20 times", Place::Tmpfs, "--ioengine=sync --rw=randread --bs=4k --size=64m --loops=20"),
+    ("null randread 4k 16 GiB", Place::Nothing, "--ioengine=null --rw=randread --bs=4k --size=16g"),
 ];
 
 /// The widest range of a side's rates, in percent of their median, within which an agreement means something.
