@@ -215,3 +215,22 @@ fn who_may_not_act_as_another_user_is_refused_before_anything_is_made() {
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
     assert!(ran.out.contains("has no effect: the program is run by that user"), "{}", ran.out);
 }
+
+/// Goal: what a job runs before and after its phase has its user's rights, as in fio, and not ours.
+#[test]
+fn the_commands_around_a_job_are_its_users() {
+    if lacks("root") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let line = format!("--allow-exec --name=a --ioengine=null --size=4k --rw=read {AS_NOBODY}");
+    let mut words = vec!["fio"];
+    words.extend(line.split_whitespace());
+    words.extend(["--exec_prerun=id -u; id -G", "--exec_postrun=id -u; id -G"]);
+    let ran = sandbox.run(&words);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for file in ["a.prerun.txt", "a.postrun.txt"] {
+        let told = fs::read_to_string(sandbox.path(file)).expect("what it printed");
+        assert_eq!(told, "65534\n65533\n", "{file}");
+    }
+}

@@ -358,6 +358,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                 self.started = self.clock.wait_until(until.min(look_up));
             }
         }
+        self.empty_zones();
         self.join_flow();
         if let Some(zoned) = &mut self.zoned {
             zoned.begin();

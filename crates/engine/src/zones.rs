@@ -18,8 +18,11 @@ use kernel::report;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{
+    AtomicU32,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 mod kernel;
 #[cfg(test)]
@@ -216,13 +219,13 @@ impl ZoneMap {
     pub(crate) fn count_writer(&self, comes: bool) {
         match comes {
             true => self.writers.fetch_add(1, Relaxed),
-            false => self.writers.fetch_sub(1, Relaxed),
+            false => self.writers.fetch_sub(1, Release),
         };
     }
 
     /// True if somebody may write yet.
     pub(crate) fn has_writers(&self) -> bool {
-        self.writers.load(Relaxed) > 0
+        self.writers.load(Acquire) > 0
     }
 
     /// Who says where the zones are.
@@ -465,7 +468,8 @@ impl ZoneMap {
 
     /// `who` uses no zone any more: those it opened are nobody's, and may be finished for others.
     pub(crate) fn leave(&self, who: Member) {
-        let mut state = self.lock();
+        // Who panics leaves, too.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         for zone in &mut state.zones {
             if zone.holder == who.0 {
                 zone.holder = NOBODY;

@@ -28,7 +28,7 @@ pub use explain::{explain, explain_refusal};
 pub use flags::{FlagError, apply_flags, spec_from_flags};
 pub use in_use::{DeviceUse, InUse, Mark, UseKind};
 pub use outputs::{Beside, FileUse, Identity, Role, check_outputs};
-pub use plan::{EngineAvailability, EngineState, FactsSource, Machine, PathUse, Target, plan};
+pub use plan::{EngineAvailability, EngineState, FactsSource, Machine, PathUse, Target, plan, user_said};
 pub use reference::{render_help, render_reference};
 pub use refusal::{Refusal, Rule};
 pub use table::{OptionRow, TABLE, row};

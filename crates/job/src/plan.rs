@@ -42,6 +42,7 @@ pub(crate) use files::join_path;
 pub(crate) use job::splitmix64;
 pub(crate) use output::logs_of;
 pub(crate) use replay::replay_of;
+pub use user::user_said;
 
 use crate::in_use::InUse;
 use crate::outputs::{Beside, Identity, check_outputs, files_of};

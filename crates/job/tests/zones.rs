@@ -240,6 +240,9 @@ fn what_was_written_in_zones_is_compared_as_far_as_the_write_pointers_tell() {
         "{}",
         without.rule
     );
+    let pattern = [("verify", "pattern"), ("verify_pattern", "0xaa")];
+    assert!(in_phases(&[&job("write", &[]), &job("read", &pattern)]).is_err(), "random content is no pattern");
+    assert!(in_phases(&[&job("write", &pattern), &job("read", &pattern)]).is_ok());
     let both = [&job("write", &[])[..], &job("randwrite", &[verify]), &job("read", &[verify])];
     assert!(in_phases(&both).is_err(), "zones of the first may be left");
     // A mixed job reads what it has written itself.

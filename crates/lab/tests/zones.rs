@@ -83,6 +83,12 @@ fn a_zoned_device_is_written_at_its_write_pointers_and_refuses_nothing() {
                         --ioengine=io_uring --verify=crc32c --max_open_zones=2";
         let found = fio(machine, &device, verified);
         assert!(found[0].0[1] >= 614 && found[0].1 > 10, "{found:?}");
+        // What stood in a zone before is not taken for what a job with `verify` wrote.
+        fio(machine, &device, "--name=b --rw=trim --bs=4m --offset=2z --size=14z");
+        fio(machine, &device, "--name=b --rw=write --bs=64k --offset=2z --size=1z --io_size=256k");
+        let both = "--verify=crc32c --bs=64k --offset=2z --size=2z";
+        let found = fio(machine, &device, &format!("--name=w --rw=write {both} --name=r --stonewall --rw=read {both}"));
+        assert_eq!((found[0], found[1].0), (([0, 96, 0], 1), [96, 0, 0]));
         // A trim resets a zone; empty ones and conventional ones have nothing to lose.
         assert_trims_are_logged(machine, &device, "--rw=randtrim");
         fio(machine, &device, &format!("--name=w --rw=write {sequential}"));

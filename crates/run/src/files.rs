@@ -179,17 +179,23 @@ pub(crate) struct Sharing {
     pub(crate) earlier_end_bytes: u64,
     /// The furthest beginning of all their regions, in bytes.
     pub(crate) begin_bytes_max: u64,
+    /// The same of this phase's jobs.
+    pub(crate) phase_begin_bytes_max: u64,
 }
 
 impl Sharing {
     /// What `jobs` do with the file at `path`, as phase `phase` sees it.
     pub(crate) fn of(jobs: &[JobPlan], path: &str, phase: u32) -> Self {
-        let mut sharing = Self { phase, end_bytes: 0, earlier_end_bytes: 0, begin_bytes_max: 0 };
+        let mut sharing =
+            Self { phase, end_bytes: 0, earlier_end_bytes: 0, begin_bytes_max: 0, phase_begin_bytes_max: 0 };
         for job in jobs {
             for file in job.files.iter().filter(|file| file.path == path) {
                 let end = file.offset_bytes + file.size_bytes;
                 sharing.end_bytes = sharing.end_bytes.max(end);
                 sharing.begin_bytes_max = sharing.begin_bytes_max.max(file.offset_bytes);
+                if job.phase == phase {
+                    sharing.phase_begin_bytes_max = sharing.phase_begin_bytes_max.max(file.offset_bytes);
+                }
                 if job.phase < phase {
                     sharing.earlier_end_bytes = sharing.earlier_end_bytes.max(end);
                 }
@@ -293,7 +299,8 @@ impl Prepared {
         let Some(plan) = &job.zones else { return Ok(()) };
         let mut ends = BTreeMap::new();
         if job.files.iter().any(|file| !self.zones.contains_key(&self.named(file))) {
-            for file in jobs.iter().flat_map(|job| &job.files) {
+            // Of those alone whose zones the plan has counted.
+            for file in jobs.iter().filter(|job| job.zones.is_some()).flat_map(|job| &job.files) {
                 let end = ends.entry(self.named(file)).or_insert(0);
                 *end = (file.offset_bytes + file.size_bytes).max(*end);
             }
@@ -456,7 +463,7 @@ fn create(
 /// What a job of a later phase would append must not be written over what somebody else did meanwhile. A file that was
 /// made as long as all jobs need it is appended to behind that.
 fn check_growth(file: &FilePlan, sharing: Sharing) -> Result<(), FileError> {
-    let Some(there) = file.extends_from.filter(|there| file.offset_bytes >= *there) else { return Ok(()) };
+    let Some(there) = file.extends_from.filter(|there| sharing.phase_begin_bytes_max >= *there) else { return Ok(()) };
     if file.prepare != Prepare::CreateEmpty {
         return Ok(());
     }
@@ -611,6 +618,7 @@ mod tests {
             end_bytes: begin_bytes_max + 4096,
             earlier_end_bytes: 0,
             begin_bytes_max,
+            phase_begin_bytes_max: begin_bytes_max,
         };
         let stop = AtomicBool::new(false);
         let prepare_of = |offset_bytes, begin_bytes_max| {
@@ -665,7 +673,8 @@ mod tests {
         };
         let stop = AtomicBool::new(false);
         let mut prepared = Prepared::default();
-        let sharing = Sharing { phase: 0, end_bytes: 4096, earlier_end_bytes: 0, begin_bytes_max: 0 };
+        let sharing =
+            Sharing { phase: 0, end_bytes: 4096, earlier_end_bytes: 0, begin_bytes_max: 0, phase_begin_bytes_max: 0 };
         let made = prepared.prepare(&file(Prepare::CreateSparse), Some(user), sharing, 1, &stop, &mut Nobody);
         let told = line(&made.expect_err("the directory is root's"));
         assert!(told.starts_with(&format!("acting as user 65534 (group 65533): `{path}` cannot be created")), "{told}");
@@ -701,8 +710,8 @@ mod tests {
             }],
             ..JobPlan::plain(trueio_model::EngineKind::Psync, 1000)
         };
-        // One writes over what is there, and two append.
-        let jobs = [job(0, 0), job(1, 1000), job(2, 2000)];
+        // Two write over what is there, and two append; the last one beside another, which is prepared first.
+        let jobs = [job(0, 0), job(1, 1000), job(2, 0), job(2, 2000)];
         let stop = AtomicBool::new(false);
         let mut prepared = Prepared::default();
         let mut prepare = |phase: usize| {

@@ -14,15 +14,17 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use trueio_engine::create_output;
+use trueio_engine::{become_user, create_output, user_of};
 use trueio_job::fio::{FioError, FioRequest};
-use trueio_job::{FileUse, Role};
-use trueio_model::{PhaseRecord, RunRecord, SteadyState};
+use trueio_job::{FileUse, Role, user_said};
+use trueio_model::{PhaseRecord, RunRecord, SteadyState, UserPlan};
 use trueio_run::{Observer, Tick, watch_signals};
 
 /// The commands of one job, each with the file for what it prints.
 #[derive(Debug)]
 struct OfJob {
+    /// Whom they act as, if it is not us.
+    user: Option<UserPlan>,
     before: Option<(String, String)>,
     after: Option<(String, String)>,
 }
@@ -45,9 +47,17 @@ impl Commands {
             let Some(phase) = phases.last_mut().filter(|_| fio.clone == 0) else { continue };
             let command = |name: &str| fio.said(name).map(|word| word.text.clone()).filter(|text| !text.is_empty());
             let file_name = fio.name.replace('/', "_");
+            let (before, after) = (command("exec_prerun"), command("exec_postrun"));
+            let user = match user_said(job).filter(|_| before.is_some() || after.is_some()) {
+                Some((uid, gid)) if uid.is_some() || gid.is_some() => user_of(uid, gid).map_err(|error| {
+                    FioError::of(format!("the commands of `{}` as its user: {error}", fio.name), None)
+                })?,
+                _ => None,
+            };
             phase.push(OfJob {
-                before: command("exec_prerun").map(|command| (format!("{file_name}.prerun.txt"), command)),
-                after: command("exec_postrun").map(|command| (format!("{file_name}.postrun.txt"), command)),
+                user,
+                before: before.map(|command| (format!("{file_name}.prerun.txt"), command)),
+                after: after.map(|command| (format!("{file_name}.postrun.txt"), command)),
             });
         }
         let has_any = phases.iter().flatten().any(|job| job.before.is_some() || job.after.is_some());
@@ -106,7 +116,7 @@ const GRACE: Duration = Duration::from_secs(5);
 const UNDOING: Duration = Duration::from_secs(60);
 
 /// Runs a command to its end, or until the run is ended; or says why it failed.
-fn run(file: &str, command: &str, patience: Patience) -> Result<(), String> {
+fn run((file, command): &(String, String), user: Option<UserPlan>, patience: Patience) -> Result<(), String> {
     let told = |reason: String| format!("the command `{command}` failed: {reason}");
     // What an earlier run printed is replaced.
     let output = create_output(file).map_err(|error| told(format!("`{file}` cannot be made: {error}")))?;
@@ -114,9 +124,11 @@ fn run(file: &str, command: &str, patience: Patience) -> Result<(), String> {
     let mut shell = Command::new("/bin/sh");
     // A group of its own: a Ctrl-C is for this program, and what the shell starts ends with it.
     shell.args(["-c", command]).stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
-    // SAFETY: between fork and exec a plain system call is made, nothing else.
+    // SAFETY: between fork and exec plain system calls are made, nothing else.
     unsafe {
-        shell.pre_exec(|| {
+        shell.pre_exec(move || {
+            // Before the next call, which a change of user undoes.
+            user.map_or(Ok(()), become_user)?;
             // Killed in whatever way, this program leaves no shell behind.
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             Ok(())
@@ -160,8 +172,8 @@ impl Observer for Around {
     fn before_phase(&mut self, index: usize) -> Result<(), String> {
         self.begun = 0;
         for commands in self.commands.phases.get(index).into_iter().flatten() {
-            if let Some((file, command)) = &commands.before {
-                run(file, command, Patience::None)?;
+            if let Some(before) = &commands.before {
+                run(before, commands.user, Patience::None)?;
             }
             self.begun += 1;
         }
@@ -171,8 +183,8 @@ impl Observer for Around {
     fn after_phase(&mut self, index: usize) {
         // As in fio, a job whose first command failed has nothing to be undone.
         let begun = self.commands.phases.get(index).into_iter().flatten().take(self.begun);
-        for (file, command) in begun.filter_map(|commands| commands.after.as_ref()) {
-            if let Err(reason) = run(file, command, Patience::Some) {
+        for (after, user) in begun.filter_map(|commands| Some((commands.after.as_ref()?, commands.user))) {
+            if let Err(reason) = run(after, user, Patience::Some) {
                 self.failed.get_or_insert(reason);
             }
         }

@@ -255,10 +255,10 @@ impl Zoned {
     }
 }
 
-/// Whoever waits for what the worker writes is told, in whatever way it ends.
+/// Whoever waits for what the worker writes, or for a zone that it holds, goes on, in whatever way it ends.
 impl Drop for Zoned {
     fn drop(&mut self) {
-        self.end();
+        self.leave();
     }
 }
 
@@ -283,6 +283,8 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
     pub(super) fn settle_in_zone(&mut self, request: &mut Request) -> Option<Wait> {
         let mut zoned = self.zoned.take()?;
         let was_reading = request.op == OpKind::Read;
+        // Asked before it is looked: what the last of them wrote is seen then.
+        let has_writers = zoned.files.iter().any(|file| file.map.has_writers());
         let found = match request.op {
             OpKind::Read => self.place_read(&mut zoned, request),
             OpKind::Write => self.place_write(&mut zoned, request),
@@ -305,7 +307,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 Some(Wait::No)
             }
             Found::Over => self.end_in_zones(),
-            Found::Nothing => Some(self.wait_or_end(&mut zoned, request)),
+            Found::Nothing => Some(self.wait_or_end(&mut zoned, request, has_writers)),
         };
         self.zoned = Some(zoned);
         wait
@@ -447,6 +449,26 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 }
             }
         }
+    }
+
+    /// Empties the zones of a device before a job writes to them with `verify`: behind what stood there before nobody
+    /// could compare all of a zone.
+    #[cold]
+    pub(super) fn empty_zones(&mut self) {
+        let verifies = self.context.plan.verify.as_ref().is_some_and(|verify| !verify.is_offline);
+        let Some(mut zoned) = self.zoned.take_if(|zoned| verifies && zoned.is_writer) else { return };
+        for index in 0..zoned.files.len() {
+            let ZonedFile { map, zones, .. } = &zoned.files[index];
+            let (map, zones) = (map.clone(), zones.clone());
+            for number in zones.filter(|_| !map.is_emulated()) {
+                let is_held = map.take(zoned.member, number, &(number..number + 1), false) == Ok(Some(number));
+                if is_held && !self.reset_held(&mut zoned, index as u16, number) {
+                    break;
+                }
+            }
+        }
+        self.zoned = Some(zoned);
+        self.started = self.clock.now();
     }
 
     /// Empties a zone that is held; false if that failed.
@@ -594,7 +616,11 @@ mod tests {
         assert!(map.has_writers());
         drop((one, reader));
         assert!(map.has_writers());
+        // A zone that is held is not lost with its worker.
+        assert_eq!(map.take(other.member, 0, &(0..1), true), Ok(Some(0)));
+        assert_eq!(map.take(Member::new(), 0, &(0..1), true), Err(false));
         drop(other);
         assert!(!map.has_writers());
+        assert_eq!(map.take(Member::new(), 0, &(0..1), true), Ok(Some(0)));
     }
 }

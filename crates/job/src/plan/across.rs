@@ -9,7 +9,7 @@ use super::Planner;
 use crate::outputs::Identity;
 use crate::refusal::{Refusal, Rule};
 use std::collections::BTreeMap;
-use trueio_model::{FilePlan, JobPlan, OpKind, OpMix, Order, Prepare};
+use trueio_model::{Checksum, FilePlan, JobPlan, OpKind, OpMix, Order, Prepare};
 
 /// A part of a file: from a byte on, up to another.
 type Part = (u64, u64);
@@ -67,7 +67,12 @@ fn check_before(
 ) -> Result<(), Refusal> {
     // Below the write pointers of zones is what somebody wrote there, and nothing else.
     let reads_written_only = job.zones.is_some_and(|zones| !zones.reads_beyond);
-    let has_headers = job.verify.as_ref().is_some_and(|verify| verify.checksum.has_header());
+    let checksum = job.verify.as_ref().map(|verify| verify.checksum);
+    // A writer that does not verify is known by its blocks: they have no header, or are not what is expected.
+    let tells_writers = match reads_written_only {
+        true => checksum.is_some_and(|checksum| checksum != Checksum::Null),
+        false => checksum.is_some_and(Checksum::has_header),
+    };
     let needed = part_used(job, file);
     // What was there before the run is taken at the user's word.
     let mut written: Vec<Part> = if file.prepare == Prepare::UseExisting { vec![(0, u64::MAX)] } else { Vec::new() };
@@ -76,7 +81,8 @@ fn check_before(
         if other.verify.is_some() {
             written.extend(part_written(other, as_other));
             last_without = last_without.filter(|_| part_written(other, as_other).is_none());
-        } else if has_headers && overlap(needed, (as_other.offset_bytes, as_other.offset_bytes + as_other.size_bytes)) {
+        } else if tells_writers && overlap(needed, (as_other.offset_bytes, as_other.offset_bytes + as_other.size_bytes))
+        {
             written.clear();
             last_without = Some(other.name.as_str());
         }

@@ -27,6 +27,13 @@ pub(super) fn plan_user(planner: &mut Planner, values: &Values) -> Result<Option
     Ok(user)
 }
 
+/// The user and the group that a job says, for who must know before there is a plan; `None` if its words cannot be read,
+/// which the plan says.
+pub fn user_said(spec: &JobSpec) -> Option<(Option<u32>, Option<u32>)> {
+    let values = Values::resolve(spec).ok()?;
+    Some((values.small("uid"), values.small("gid")))
+}
+
 /// Refuses jobs whose user may not use their files.
 pub(super) fn check_users(facts: &dyn FactsSource, jobs: &[JobPlan], specs: &[JobSpec]) -> Result<(), Refusal> {
     for (job, spec) in jobs.iter().zip(specs) {

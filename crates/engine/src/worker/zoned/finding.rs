@@ -88,10 +88,10 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         Found::Nothing
     }
 
-    /// Nothing can be read or trimmed now: waits as long as somebody may write.
-    pub(super) fn wait_or_end(&mut self, zoned: &mut Zoned, request: &Request) -> Wait {
+    /// Nothing could be read or trimmed: waits if somebody who may write was there before it was looked.
+    pub(super) fn wait_or_end(&mut self, zoned: &mut Zoned, request: &Request, has_writers: bool) -> Wait {
         let path = self.plan_path(request.file);
-        if zoned.files.iter().any(|file| file.map.has_writers()) {
+        if has_writers {
             if !std::mem::replace(&mut zoned.has_waited, true) {
                 self.notes.push(format!("at times no zone of `{path}` held data to {}: the job waited", request.op));
             }
