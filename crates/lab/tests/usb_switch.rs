@@ -83,7 +83,8 @@ fn a_disk_goes_to_bot_and_back_with_its_cache_flushed_and_its_twin_untouched() {
 
 /// Goal: a disk that its owner mounted after the program was killed is left alone by the next run, which says so, and goes
 /// on working; unmounted, it is put back where it was, with its files.
-/// Method: usb-storage looks for the disk some seconds after it was bound, and in between the program is killed.
+/// Method: usb-storage looks for the disk some seconds after it was bound, and in between the program is killed: once the
+/// SCSI host is there, because a kill before that keeps the kernel from starting the driver's thread, and nothing is bound.
 #[test]
 fn what_is_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
     at_the_desk(|machine| {
@@ -91,7 +92,7 @@ fn what_is_mounted_after_a_kill_is_left_alone_until_it_is_unmounted() {
         machine.ok("mkdir -p /mnt; echo 4 > /sys/module/usb_storage/parameters/delay_use");
         machine.ok(&format!(
             "(exec trueio usb switch {device} bot > /tmp/out 2>&1) & p=$!; d=/sys/bus/usb/drivers/usb-storage/2-1:1.0; \
-             until [ -e $d ]; do sleep 0.05; done; kill -9 $p; cat /tmp/out; \
+             until ls -d $d/host* >/dev/null 2>&1; do sleep 0.05; done; kill -9 $p; cat /tmp/out; \
              until ls $d/host*/target*/*/block/* >/dev/null 2>&1; do sleep 0.1; done; \
              echo 1 > /sys/module/usb_storage/parameters/delay_use"
         ));
