@@ -42,6 +42,10 @@ pub trait Clock {
     fn to_ticks(&self, ns: u64) -> u64;
     /// Waits until `tick` has come; returns the present.
     fn wait_until(&self, tick: u64) -> u64;
+    /// True if it is `CLOCK_MONOTONIC` itself.
+    fn is_kernels(&self) -> bool {
+        false
+    }
 }
 
 /// `CLOCK_MONOTONIC`, in nanoseconds.
@@ -89,6 +93,9 @@ impl Clock for MonotonicClock {
     fn wait_until(&self, tick: u64) -> u64 {
         sleep_until_ns(tick);
         self.now()
+    }
+    fn is_kernels(&self) -> bool {
+        true
     }
 }
 

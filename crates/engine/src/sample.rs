@@ -6,8 +6,14 @@
 //! [`PER_WINDOW`] I/Os that began in it, with the moments of `CLOCK_MONOTONIC`, which the kernel's trace
 //! can use as well.
 //!
-//! Cannot see: I/Os that begin before a window or end after it, however long they take. The room for
-//! samples is made before the loop runs; when it is full, nothing more is kept.
+//! The factor by which a counter's ticks become nanoseconds is good for latencies, not for moments: 25 parts in a
+//! million are 7 µs at the end of a window, and ten times that where the processor was taken away while the factor was
+//! measured; the request of an honest I/O would then lie outside of it. So both clocks are read together when a window
+//! opens and again with each I/O that is kept, and the moments between the two are interpolated.
+//!
+//! Cannot see: I/Os that begin before a window or end after it, however long they take; I/Os behind which the two
+//! clocks could not be read within [`READ_WITHIN_NS`]. The room for samples is made before the loop runs; when it is
+//! full, nothing more is kept.
 
 use crate::clock::{Clock, monotonic_ns};
 use crate::request::Request;
@@ -19,6 +25,11 @@ use trueio_model::SampledIo;
 const POLL_NS: u64 = 2_000_000;
 /// I/Os kept of a window.
 const PER_WINDOW: usize = 128;
+/// The kernel's clock is read between two readings of the worker's that lie no farther apart, so that a moment is wrong
+/// by half of it at most. Whoever compares moments allows for twice the error (`CLOCKS_DIFFER_NS` of the evidence).
+const READ_WITHIN_NS: u64 = 2_000;
+/// How often that is tried: an interrupt may come between.
+const READ_TRIES: usize = 8;
 /// I/Os kept of a run: of 256 windows. Memory that no sample reaches is never touched.
 const KEPT: usize = PER_WINDOW * 256;
 
@@ -68,11 +79,15 @@ impl<'a> Samples<'a> {
         if number == self.open {
             return;
         }
-        self.open = number;
+        self.open = 0;
         self.left = 0;
-        if number > 0 {
+        // Where the clocks could not be read together, the next look tries again.
+        if number > 0
+            && let Some(moment) = simultaneous(clock)
+        {
+            self.open = number;
             self.left = PER_WINDOW.min(KEPT - self.kept.len());
-            (self.opened, self.opened_ns) = simultaneous(clock);
+            (self.opened, self.opened_ns) = moment;
         }
     }
 
@@ -82,14 +97,20 @@ impl<'a> Samples<'a> {
             return;
         }
         self.left -= 1;
+        let Some((now, now_ns)) = simultaneous(clock) else { return };
+        let (ticks, ns) = (now - self.opened, now_ns.saturating_sub(self.opened_ns));
+        let moment = |at: u64| {
+            let since = u128::from(at - self.opened) * u128::from(ns);
+            self.opened_ns + since.checked_div(u128::from(ticks)).map_or(0, |since| since as u64)
+        };
         self.kept.push(SampledIo {
             window: self.open,
             op: request.op,
             file: request.file,
             offset: request.offset,
             length: request.length,
-            issued_ns: self.opened_ns + clock.to_ns(issued - self.opened),
-            done_ns: self.opened_ns + clock.to_ns(done - self.opened),
+            issued_ns: moment(issued),
+            done_ns: moment(done),
         });
     }
 
@@ -100,18 +121,18 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// The worker's clock and the kernel's at one moment: of three readings the one that was interrupted
-/// least.
-fn simultaneous<C: Clock>(clock: &C) -> (u64, u64) {
-    (0..3)
-        .map(|_| {
-            let before = clock.now();
-            let ns = monotonic_ns();
-            let after = clock.now();
-            (after - before, before + (after - before) / 2, ns)
-        })
-        .min_by_key(|reading| reading.0)
-        .map_or((0, 0), |(_, ticks, ns)| (ticks, ns))
+/// The worker's clock and the kernel's at one moment; `None` if something always came between.
+fn simultaneous<C: Clock>(clock: &C) -> Option<(u64, u64)> {
+    if clock.is_kernels() {
+        let now = clock.now();
+        return Some((now, clock.to_ns(now)));
+    }
+    (0..READ_TRIES).find_map(|_| {
+        let before = clock.now();
+        let ns = monotonic_ns();
+        let apart = clock.now() - before;
+        (clock.to_ns(apart) <= READ_WITHIN_NS).then_some((before + apart / 2, ns))
+    })
 }
 
 #[cfg(test)]
@@ -147,6 +168,70 @@ mod tests {
         assert_eq!((window, op, file, offset, length), (7, OpKind::Write, 1, 8192, 4096));
         assert_eq!(done_ns - issued_ns, 30);
         assert!(issued_ns.abs_diff(issued) < 10_000_000, "{issued_ns} against {issued}");
+    }
+
+    /// A counter of which is believed that a tick is 1.1 ns.
+    struct Misjudged;
+
+    impl Clock for Misjudged {
+        fn now(&self) -> u64 {
+            monotonic_ns()
+        }
+        fn to_ns(&self, ticks: u64) -> u64 {
+            ticks + ticks / 10
+        }
+        fn to_ticks(&self, ns: u64) -> u64 {
+            ns - ns / 11
+        }
+        fn wait_until(&self, tick: u64) -> u64 {
+            MonotonicClock.wait_until(tick)
+        }
+    }
+
+    #[test]
+    fn moments_are_the_kernels_however_wrong_the_factor_of_the_counter_is() {
+        let window = AtomicU32::new(1);
+        let mut samples = Samples::new(Some(&window), &Misjudged);
+        // Until nothing came between the readings.
+        for _ in 0..1000 {
+            samples.poll(Misjudged.now(), &Misjudged);
+            let issued = Misjudged.wait_until(Misjudged.now() + 3_000_000);
+            let done = Misjudged.wait_until(issued + 1_000_000);
+            samples.offer(&WRITE, issued, done, &Misjudged);
+            if let Some(io) = samples.kept.last() {
+                assert!(io.issued_ns.abs_diff(issued) <= READ_WITHIN_NS, "{} for {issued}", io.issued_ns);
+                assert!(io.done_ns.abs_diff(done) <= READ_WITHIN_NS, "{} for {done}", io.done_ns);
+                return;
+            }
+        }
+        panic!("the clocks were never read together");
+    }
+
+    #[test]
+    fn a_moment_that_cannot_be_told_is_not_kept() {
+        /// Every reading takes longer than is allowed.
+        struct Interrupted;
+
+        impl Clock for Interrupted {
+            fn now(&self) -> u64 {
+                MonotonicClock.wait_until(monotonic_ns() + READ_WITHIN_NS)
+            }
+            fn to_ns(&self, ticks: u64) -> u64 {
+                ticks
+            }
+            fn to_ticks(&self, ns: u64) -> u64 {
+                ns
+            }
+            fn wait_until(&self, tick: u64) -> u64 {
+                MonotonicClock.wait_until(tick)
+            }
+        }
+
+        let window = AtomicU32::new(1);
+        let mut samples = Samples::new(Some(&window), &Interrupted);
+        samples.poll(1, &Interrupted);
+        assert!(!samples.is_open());
+        assert_eq!(simultaneous(&Interrupted), None);
     }
 
     #[test]

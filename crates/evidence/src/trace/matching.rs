@@ -18,8 +18,8 @@ use super::window::{Request, Window};
 use std::collections::BTreeMap;
 use trueio_model::{EngineKind, JobPlan, OpKind, RequestSum, SampledIo, SyncMode, TraceRecord};
 
-/// By how much the worker's clock and the trace's may differ, in nanoseconds: both are CLOCK_MONOTONIC,
-/// the worker's is reckoned from its counter within a window.
+/// By how much the worker's clock and the trace's may differ, in nanoseconds: both are CLOCK_MONOTONIC, the worker's
+/// reckoned from a counter that it read together with it before and after the I/O, within a microsecond.
 const CLOCKS_DIFFER_NS: u64 = 2_000;
 
 /// Names of others that are kept.

@@ -19,6 +19,14 @@ pub(crate) fn record_in(machine: &mut Machine, path: &str) -> RunRecord {
     trueio_report::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
+/// A run ended with this code; if it did not, the record says why: its outcome, and what accuses its figures.
+#[track_caller]
+pub(crate) fn assert_ended(record: &RunRecord, code: i32, expected: i32) {
+    let accuses = |check: &&Check| matches!(check.outcome, CheckOutcome::Contradicted | CheckOutcome::Suspect);
+    let checks: Vec<&Check> = record.phases.iter().flat_map(|phase| &phase.checks).filter(accuses).collect();
+    assert_eq!(code, expected, "{:?}\n{checks:#?}", record.outcome);
+}
+
 /// What a check found in the only phase.
 #[track_caller]
 pub(crate) fn check<'a>(record: &'a RunRecord, name: &str) -> &'a Check {

@@ -1,6 +1,6 @@
 //! What the counters of these disks prove, held against what reached the simulated media.
 
-use crate::common::{assert_check, check, io_count, record_of};
+use crate::common::{assert_check, assert_ended, check, io_count, record_of};
 use crate::{EXT4, shelf};
 use trueio_lab::sim::Counts;
 use trueio_lab::{Machine, on};
@@ -36,7 +36,7 @@ const DSYNC: &str = "--rw randwrite --bs 4k --size 1m --direct require --sync ds
 fn durable_writes_of_a_disk_with_fua_are_no_accusation_though_it_is_never_flushed() {
     on(&shelf(), |machine| {
         let (code, record, told) = run_on_ext4(machine, "stick", "noatime", DSYNC);
-        assert_eq!(code, 0);
+        assert_ended(&record, code, 0);
         assert_eq!(io_count(&record, OpKind::Write), 256);
         assert!(told.fua_writes >= 256 && told.flushes < 128, "{told:?}");
         assert_check(&record, "flushes", CheckOutcome::NotSeen);
@@ -48,7 +48,7 @@ fn durable_writes_of_a_disk_with_fua_are_no_accusation_though_it_is_never_flushe
 fn durable_writes_of_a_disk_without_fua_are_proved_by_its_flushes() {
     on(&shelf(), |machine| {
         let (code, record, told) = run_on_ext4(machine, "virt", "noatime", DSYNC);
-        assert_eq!(code, 0);
+        assert_ended(&record, code, 0);
         assert_eq!(told.fua_writes, 0);
         assert!(told.flushes >= 256, "{told:?}");
         assert_check(&record, "flushes", CheckOutcome::Passed);
@@ -62,7 +62,8 @@ fn a_filesystem_without_barriers_is_caught_not_flushing() {
     on(&shelf(), |machine| {
         let job = "--rw randwrite --bs 4k --size 1m --direct require --fdatasync 1 --overwrite";
         let (code, record, told) = run_on_ext4(machine, "emulated", "barrier=0", job);
-        assert_eq!(code, 1, "a figure that is contradicted is withheld");
+        // A figure that is contradicted is withheld.
+        assert_ended(&record, code, 1);
         assert!(told.flushes < 128, "{told:?}");
         assert_check(&record, "flushes", CheckOutcome::Contradicted);
         assert!(check(&record, "flushes").sentence.contains("without barriers"), "{:?}", check(&record, "flushes"));
@@ -74,7 +75,7 @@ fn a_filesystem_without_barriers_is_caught_not_flushing() {
 fn a_disk_without_a_write_cache_is_not_accused_of_missing_flushes() {
     on(&shelf(), |machine| {
         let (code, record, told) = run_on_ext4(machine, "native", "noatime", DSYNC);
-        assert_eq!(code, 0);
+        assert_ended(&record, code, 0);
         assert_eq!(told.flushes, 0);
         assert_check(&record, "flushes", CheckOutcome::NotSeen);
     });
@@ -90,7 +91,8 @@ fn direct_reads_reach_the_disk_one_by_one_and_the_evidence_reaches_the_file() {
             let before = machine.simulated(name).counts().reads;
             let job = "--rw randread --bs 4k --number_ios 512 --direct require --no-history --json -";
             let ran = machine.trueio(&format!("run {job} --filename {device}"));
-            let record = record_of(&ran.assert_code(0));
+            let record = record_of(&ran);
+            assert_ended(&record, ran.code, 0);
             let reads = machine.simulated(name).counts().reads - before;
             // The program looks at the device, too, before it measures.
             assert!((512..640).contains(&reads), "{name}: {reads} reads");
