@@ -8,6 +8,7 @@
 //! time or on how an I/O ended.
 
 mod distribution;
+mod free_map;
 mod permutation;
 mod rounds;
 mod steps;
@@ -16,6 +17,7 @@ use crate::pace::Calendar;
 use crate::replay::Replay;
 use crate::request::{REQUEST_BLOCK, Request};
 use distribution::{BlockSampler, below};
+use free_map::FreeMap;
 use permutation::Permutation;
 pub(crate) use permutation::mix64;
 use rand::SeedableRng;
@@ -274,8 +276,8 @@ enum Place {
     Sequential { next: [u64; 3] },
     /// Fixed size, every block once a pass; `left` of them to come (kept where passes are looked at).
     Once { order: Permutation, ahead: [u64; REQUEST_BLOCK], at: usize, filled: usize, left: u64 },
-    /// Mixed sizes, every unit once a pass: a bit a unit remembers what larger blocks took.
-    Cover { order: Permutation, taken: Vec<u64>, left: u64 },
+    /// Mixed sizes, every unit once a pass: a map remembers what larger blocks took.
+    Cover(FreeMap),
     /// By a distribution, blocks may come again. A pass is over when as much as the region holds was
     /// transferred; `left` bytes are to come.
     Sampled { sampler: BlockSampler, left: u64 },
@@ -590,7 +592,7 @@ impl Generator {
                 }
                 count
             }
-            Place::Cover { .. } => unreachable!("one size needs no map"),
+            Place::Cover(_) => unreachable!("one size needs no map"),
         };
         self.take(filled as u64, filled as u64 * u64::from(size));
         filled
@@ -702,12 +704,11 @@ fn draw_op(rng: &mut Xoshiro256PlusPlus, read_percent: u8) -> OpKind {
 }
 
 fn first_pass(unit_count: u64, seed: u64, is_fixed: bool) -> Place {
-    let order = Permutation::new(unit_count, mix64(seed ^ mix64(0)));
-    if is_fixed {
-        Place::Once { order, ahead: [0; REQUEST_BLOCK], at: 0, filled: 0, left: unit_count }
-    } else {
-        Place::Cover { order, taken: vec![0; unit_count.div_ceil(64) as usize], left: unit_count }
+    if !is_fixed {
+        return Place::Cover(FreeMap::new(unit_count));
     }
+    let order = Permutation::new(unit_count, mix64(seed ^ mix64(0)));
+    Place::Once { order, ahead: [0; REQUEST_BLOCK], at: 0, filled: 0, left: unit_count }
 }
 
 impl FileCursor {
@@ -725,7 +726,7 @@ impl FileCursor {
         let (offset, length) = match &mut self.place {
             Place::Sampled { sampler, .. } => self.stepper.next(steps, region, (op, wanted), Some(sampler), rng),
             Place::Sequential { .. } => self.stepper.next(steps, region, (op, wanted), None, rng),
-            Place::Once { .. } | Place::Cover { .. } => unreachable!("the plan keeps no map beside steps"),
+            Place::Once { .. } | Place::Cover(_) => unreachable!("the plan keeps no map beside steps"),
         };
         self.pass += length;
         let is_over = self.pass >= region.end;
@@ -740,7 +741,7 @@ impl FileCursor {
         let left = match &self.place {
             Place::Sequential { next } => (self.unit_count * size).saturating_sub(next.iter().copied().max()?) / size,
             Place::Once { left, .. } => *left,
-            Place::Cover { .. } | Place::Sampled { .. } => return None,
+            Place::Cover(_) | Place::Sampled { .. } => return None,
         };
         Some(usize::try_from(left).unwrap_or(usize::MAX))
     }
@@ -758,12 +759,13 @@ impl FileCursor {
         self.stepper = Stepper::default();
         match &mut self.place {
             Place::Sequential { next } => *next = [0; 3],
-            Place::Once { left, .. } | Place::Cover { left, .. } if *left < self.unit_count => self.next_pass(),
-            Place::Once { .. } | Place::Cover { .. } => return,
+            Place::Once { left, .. } if *left < self.unit_count => self.next_pass(),
+            Place::Cover(map) if map.left() < self.unit_count => self.next_pass(),
+            Place::Once { .. } | Place::Cover(_) => return,
             Place::Sampled { left, .. } => *left = self.unit_count * unit,
         }
         self.pass = match self.place {
-            Place::Once { .. } | Place::Cover { .. } => self.pass,
+            Place::Once { .. } | Place::Cover(_) => self.pass,
             // The bytes of a pass with steps.
             Place::Sequential { .. } | Place::Sampled { .. } => 0,
         };
@@ -772,17 +774,12 @@ impl FileCursor {
     /// Begins the next pass, in another order.
     fn next_pass(&mut self) {
         self.pass += 1;
-        let next = || Permutation::new(self.unit_count, mix64(self.seed ^ mix64(self.pass)));
         match &mut self.place {
             Place::Once { order, at, filled, left, .. } => {
-                *order = next();
+                *order = Permutation::new(self.unit_count, mix64(self.seed ^ mix64(self.pass)));
                 (*at, *filled, *left) = (0, 0, self.unit_count);
             }
-            Place::Cover { order, taken, left } => {
-                *order = next();
-                taken.fill(0);
-                *left = self.unit_count;
-            }
+            Place::Cover(map) => map.clear(),
             Place::Sequential { .. } | Place::Sampled { .. } => unreachable!("their passes need no preparation"),
         }
     }
@@ -820,7 +817,7 @@ impl FileCursor {
                 }
                 (self.offset + block * unit, wanted, is_over)
             }
-            Place::Once { left: 0, .. } | Place::Cover { left: 0, .. } => {
+            Place::Once { left: 0, .. } => {
                 self.next_pass();
                 self.place_next(op, (wanted, is_fixed), unit, rng)
             }
@@ -835,26 +832,14 @@ impl FileCursor {
                 *left -= 1;
                 (self.offset + block * unit, unit, *left == 0)
             }
-            Place::Cover { order, taken, left } => {
-                let is_free = |taken: &[u64], block: u64| {
-                    block < self.unit_count && taken[(block / 64) as usize] & (1 << (block % 64)) == 0
-                };
-                let mut one = [0];
-                let first = loop {
-                    let n = order.fill(&mut one);
-                    assert!(n == 1, "a unit is left, so the order has not ended");
-                    if is_free(taken, one[0]) {
-                        break one[0];
-                    }
-                };
-                // As large as was drawn, or as the hole between earlier blocks allows.
-                let mut units = 0;
-                while units < wanted / unit && is_free(taken, first + units) {
-                    taken[((first + units) / 64) as usize] |= 1 << ((first + units) % 64);
-                    units += 1;
+            Place::Cover(map) => {
+                if map.left() == 0 {
+                    map.clear();
                 }
-                *left -= units;
-                (self.offset + first * unit, units * unit, *left == 0)
+                let first = map.next_free(below(rng, self.unit_count)).expect("a unit is left");
+                // As large as was drawn, or as the hole between earlier blocks allows.
+                let units = map.take_run(first, wanted / unit);
+                (self.offset + first * unit, units * unit, map.left() == 0)
             }
         }
     }
