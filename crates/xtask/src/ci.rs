@@ -183,9 +183,9 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
             let mut unit_tests = cargo();
             unit_tests.args(["test", "--package", "trueio-lab", "--lib", "--bins"]);
             report.counted_step("unit tests of the lab", || counted(&mut unit_tests, &[]));
+            report.counted_step("tests of bindings/node", || node::tests(is_ci, &required));
+            report.counted_step("tests of bindings/python", || python::tests(&required));
         }
-        report.counted_step("tests of bindings/node", || node::tests(is_ci, &required));
-        report.counted_step("tests of bindings/python", || python::tests(&required));
     }
     if extent == Extent::All {
         whole(&mut report, &required);
@@ -199,7 +199,8 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
 /// be no machine here.
 pub(crate) fn run_lab(case: Option<&str>) -> Result<bool> {
     let mut report = Report { is_ci: true, steps: Vec::new() };
-    report.counted_step("lab", || lab::run(case, true));
+    lab::set_up();
+    report.counted_step("lab", || lab::run(case, true, &mut |line| println!("{line}")));
     let (text, sums) = report.closing();
     println!("{text}");
     // The sums count a step without a test as one.
@@ -225,16 +226,46 @@ pub(crate) fn needs_met() -> Vec<&'static str> {
 /// The steps that only the whole has.
 fn whole(report: &mut Report, required: &[&str]) {
     let is_ci = report.is_ci;
-    // The lab's machines need one processor, and mostly wait for modelled disks: the other one builds meanwhile.
-    let build = Beside::start(["build", "--release", "--package", "trueio-cli"]);
-    report.counted_step("lab", || lab::run(None, is_ci));
-    report.step("release build, begun beside the lab", || build.finish());
+    // The lab's machines need one processor, and mostly wait for modelled disks: the other one builds meanwhile what it does
+    // not need, with the lowest priority. What the lab says is shown when those steps are over.
+    lab::set_up();
+    let lab = std::thread::spawn(move || {
+        let begin = Instant::now();
+        let mut said = String::new();
+        let ended = lab::run(None, is_ci, &mut |line| said += &format!("{line}\n"));
+        (ended, said, begin.elapsed())
+    });
+    let beside = std::thread::scope(|scope| {
+        let steps = || {
+            yield_to_others();
+            beside_the_lab(report, required);
+        };
+        scope.spawn(steps).join()
+    });
+    if beside.is_err() {
+        report.step("steps beside the lab", || Outcome::Failed("xtask panicked".into()));
+    }
+    report.counted_step("lab, begun before the release build", || match lab.join() {
+        Ok(((outcome, counts), said, elapsed)) => {
+            println!("{said}it took {} s", elapsed.as_secs());
+            (outcome, counts)
+        }
+        Err(_) => (Outcome::Failed("xtask panicked".into()), None),
+    });
     let program = workspace::target_dir().map(|target| target.join("release/trueio"));
+    report.step("generated pages", || with_program(&program, generated_pages));
+    report.step("fio-plot draws results", || with_program(&program, fio_plot::run));
+    report.step("gate: instructions", || with_program(&program, gate::instructions));
+    report.step("gate: memory", || with_program(&program, gate::memory));
+}
+
+/// Steps that measure nothing.
+fn beside_the_lab(report: &mut Report, required: &[&str]) {
+    let is_ci = report.is_ci;
+    report.step("release build", || of(cargo().args(["build", "--release", "--package", "trueio-cli"])));
     report.step("documentation", || {
         of(cargo().args(["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
     });
-    report.step("generated pages", || with_program(&program, generated_pages));
-    report.step("fio-plot draws results", || with_program(&program, fio_plot::run));
     for target in [
         "x86_64-pc-windows-gnu",
         "aarch64-apple-darwin",
@@ -245,48 +276,17 @@ fn whole(report: &mut Report, required: &[&str]) {
         report.step(&format!("direct for {target}"), || cross_check(target));
     }
     report.counted_step("tests of direct under Wine", tests_under_wine);
-    report.step("gate: instructions", || with_program(&program, gate::instructions));
-    report.step("gate: memory", || with_program(&program, gate::memory));
     report.counted_step("tests of direct under Miri", nightly::miri);
     report.counted_step("tests of direct with AddressSanitizer", || nightly::address_sanitizer(required));
     report.step("fuzz targets", nightly::fuzz_targets);
+    report.counted_step("tests of bindings/node", || node::tests(is_ci, required));
+    report.counted_step("tests of bindings/python", || python::tests(required));
 }
 
-/// A cargo command that runs, with the lowest priority, beside other steps. What it says is shown when it is over.
-struct Beside {
-    /// The process and where its output goes, or why it was not begun.
-    begun: Result<(Child, PathBuf)>,
-}
-
-impl Beside {
-    fn start<const N: usize>(arguments: [&str; N]) -> Self {
-        let begin = || -> Result<(Child, PathBuf)> {
-            let path = workspace::target_dir()?.join(format!("beside-{}.log", std::process::id()));
-            let log = std::fs::File::create(&path)?;
-            let mut command = command("nice");
-            command.args(["-n", "19"]).arg(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())).args(arguments);
-            let child = command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()?;
-            Ok((child, path))
-        };
-        Self { begun: begin() }
-    }
-
-    /// Waits for its end.
-    fn finish(self) -> Outcome {
-        let (mut child, path) = match self.begun {
-            Ok(begun) => begun,
-            Err(error) => return Outcome::Failed(format!("it could not be begun: {error:#}")),
-        };
-        let status = child.wait();
-        let text = std::fs::read(&path).unwrap_or_default();
-        let _ = std::fs::remove_file(&path);
-        println!("{}", String::from_utf8_lossy(&text).trim_end());
-        match status {
-            Ok(status) if status.success() => Outcome::Passed(String::new()),
-            Ok(status) => Outcome::Failed(status.to_string()),
-            Err(error) => Outcome::Failed(error.to_string()),
-        }
-    }
+/// From now on the calling thread, and the programs that it starts, run when nobody else wants to.
+fn yield_to_others() {
+    // SAFETY: no pointers; 0 is the calling thread. That it fails is no harm: then the two share the processors.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
 }
 
 fn with_program(program: &Result<PathBuf>, check: fn(&Path) -> Outcome) -> Outcome {
@@ -351,6 +351,11 @@ fn tests_under_wine() -> (Outcome, Option<Counts>) {
 /// Runs a `cargo test` and counts.
 /// `names` are those of the tests to run, or their beginnings; none: all.
 pub(crate) fn counted(test: &mut Command, names: &[&str]) -> (Outcome, Option<Counts>) {
+    counted_to(test, names, &mut |line| println!("{line}"))
+}
+
+/// The same; `say` gets each line that is worth reading.
+pub(crate) fn counted_to(test: &mut Command, names: &[&str], say: &mut dyn FnMut(&str)) -> (Outcome, Option<Counts>) {
     // So that a skipped test's reason is heard although it passes.
     test.args(["--", "--show-output"]).args(names);
     let mut child = match test.stdin(Stdio::null()).stdout(Stdio::piped()).spawn() {
@@ -364,7 +369,7 @@ pub(crate) fn counted(test: &mut Command, names: &[&str]) -> (Outcome, Option<Co
             // Windows programs end their lines with CR LF.
             let line = line.trim_end_matches('\r');
             if listener.hears(line) {
-                println!("{line}");
+                say(line);
             }
         }
     }

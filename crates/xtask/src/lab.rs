@@ -3,7 +3,7 @@
 //! The cases are tests of `crates/lab`; see docs/lab.md. They are not run with the other tests,
 //! because each waits for a machine that boots.
 
-use crate::ci::{Counts, Outcome, counted};
+use crate::ci::{Counts, Outcome, counted_to};
 use crate::setup;
 use crate::workspace::{cargo, command};
 use std::process::Stdio;
@@ -19,9 +19,8 @@ const PACKAGES: [(&str, &str); 4] = [
     ("xz-utils", "xz"),
 ];
 
-/// Installs what is missing and runs the cases whose name contains `case`; all without one. Where
-/// `is_required`, a machine that cannot be had is a failure.
-pub(crate) fn run(case: Option<&str>, is_required: bool) -> (Outcome, Option<Counts>) {
+/// Installs what is missing; says what could not be had.
+pub(crate) fn set_up() {
     match setup::install(&PACKAGES) {
         Ok(what) => println!("{what}"),
         // The cases say what they lack.
@@ -32,6 +31,11 @@ pub(crate) fn run(case: Option<&str>, is_required: bool) -> (Outcome, Option<Cou
     if !got.is_ok_and(|output| output.status.success()) {
         println!("rustup did not add the target x86_64-unknown-linux-musl");
     }
+}
+
+/// Runs the cases whose name contains `case`; all without one. Where `is_required`, a machine that cannot be had is a
+/// failure. `say` gets what there is to read, line by line; what cargo says goes to standard error.
+pub(crate) fn run(case: Option<&str>, is_required: bool, say: &mut dyn FnMut(&str)) -> (Outcome, Option<Counts>) {
     let mut test = cargo();
     test.args(["test", "--package", "trueio-lab", "--no-fail-fast"]);
     match case {
@@ -46,9 +50,9 @@ pub(crate) fn run(case: Option<&str>, is_required: bool) -> (Outcome, Option<Cou
         test.env("TRUEIO_REQUIRE", "lab");
     }
     let begin = Instant::now();
-    let result = counted(&mut test, &[]);
+    let result = counted_to(&mut test, &[], say);
     if case.is_none() {
-        println!("{}", took(begin.elapsed()));
+        say(&took(begin.elapsed()));
     }
     result
 }
