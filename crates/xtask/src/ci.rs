@@ -330,6 +330,11 @@ fn tests(extent: &[&str], required: &[&str]) -> (Outcome, Option<Counts>) {
         println!("a test that is skipped for want of {} fails", required.join(", "));
         test.env("TRUEIO_REQUIRE", required.join(","));
     }
+    if std::env::var_os("RUST_TEST_THREADS").is_none() {
+        // Many wait for loads of a second, not for a processor: with one a processor half of the time is idle.
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        test.env("RUST_TEST_THREADS", (2 * processors).to_string());
+    }
     counted(&mut test, &[])
 }
 
