@@ -380,3 +380,50 @@ fn mixed_sizes_fit_beside_each_other_as_well_as_in_fio() {
         assert!((ours / theirs - 1.0).abs() < 0.08, "{sizes}: {ours} and fio {theirs}");
     }
 }
+
+/// Goal: what fio takes is taken and transfers as much in as many I/Os as there; what it refuses is refused.
+#[test]
+fn lists_zones_and_sizes_are_what_they_are_in_fio() {
+    let sandbox = Sandbox::new();
+    let counts = |job: &Value| {
+        ["read", "write"].map(|way| [&job[way]["io_bytes"], &job[way]["total_ios"]].map(|n| n.as_u64().unwrap_or(0)))
+    };
+    for line in [
+        "--rw=write --size=64k --bs=1k:2k",
+        "--rw=write --size=64k --bs=1k-2k",
+        "--rw=read --size=64k --bs=1k-2k",
+        "--rw=write --size=64k --rate=64m-128m",
+        "--rw=randwrite --size=64k --ba=8k,16k",
+        "--rw=randread --size=64k --percentage_random=100,0",
+        "--rw=randread --size=64k --bs=1000 --bs_unaligned",
+        "--rw=read --size=4z --zonemode=strided --zonesize=64k --zonerange=128k",
+        "--rw=read --size=1m --io_size=2z --zonemode=strided --zonesize=64k --zonerange=128k",
+        "--rw=read --size=4z --zonemode=strided --zonesize=64k --offset_increment=1z --numjobs=2",
+        "--rw=read --size=256k --zoneskip=64k --zonerange=64k",
+        "--rw=read --size=64k --bs=4k --bsrange=8k-8k",
+        "--rw=read --size=64k --bssplit=16k/100 --bs=4k",
+    ] {
+        let line = format!("--name=x --ioengine=null {line} --output-format=json");
+        let ran = fio(&sandbox, &line);
+        assert_eq!(ran.code, Some(0), "{line}\n{}", ran.err);
+        let ours: Value = serde_json::from_str(&ran.out).expect("JSON");
+        let Some(mut theirs) = real_fio(&sandbox, &line) else { continue };
+        let theirs = String::from_utf8(theirs.output().expect("fio starts").stdout).expect("text");
+        let begin = theirs.find('{').unwrap_or_else(|| panic!("{line}: {theirs}"));
+        let theirs: Value = serde_json::from_str(&theirs[begin..]).expect("JSON");
+        for index in 0..theirs["jobs"].as_array().expect("jobs").len() {
+            assert_eq!(counts(&ours["jobs"][index]), counts(&theirs["jobs"][index]), "{line}, job {index}");
+        }
+    }
+    for (line, words) in [
+        ("--rw=randread --size=1m --io_size=256k --zonesize=64k --zoneskip=64k", "needs `zonemode`"),
+        ("--rw=read --size=1m --zonemode=none --zonesize=64k", "zonemode=strided"),
+        ("--rw=read --size=64k --name=", "`name` is empty"),
+    ] {
+        let line = format!("--name=x --ioengine=null {line}");
+        refused(&sandbox, &line, words);
+        if let Some(mut theirs) = real_fio(&sandbox, &line) {
+            assert_eq!(theirs.output().expect("fio starts").status.code(), Some(1), "{line}");
+        }
+    }
+}

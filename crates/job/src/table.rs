@@ -594,28 +594,29 @@ pub const TABLE: &[OptionRow] = &[
     },
     OptionRow {
         name: "percentage_random",
-        kind: ValueKind::Percent,
+        kind: ValueKind::Percents,
         unit: "percent",
         default: DefaultValue::Text("100"),
         summary: "The share of a random job's I/Os that have an offset of their own; the others go on from the last",
-        detail: "Below 100 it keeps no map.",
+        detail: "Below 100 it keeps no map. With commas it is that of reads, writes, trims; of two, trims have the second.",
         ..BASE
     },
     OptionRow {
         name: "blockalign",
         fio_names: &["ba"],
-        kind: ValueKind::Bytes,
+        kind: ValueKind::BytesEach,
         unit: "bytes",
         default: DefaultValue::Unset("the block size"),
         summary: "What random offsets are multiples of",
-        detail: "Keeps no map, as in fio.",
+        detail: "Keeps no map, as in fio. With commas it is that of reads, writes, trims; of two, trims have the second.",
         ..BASE
     },
     OptionRow {
         name: "bs_unaligned",
         fio_names: &["blocksize_unaligned"],
         summary: "The sizes of `bsrange` are any number of bytes, not multiples of the smallest",
-        detail: "Excludes direct I/O, which becomes `off` if it was preferred. Keeps no map.",
+        detail: "Excludes direct I/O, which becomes `off` if it was preferred. Keeps no map. Sizes of `bs` and `bssplit` are any \
+                 number of bytes without it.",
         ..BASE
     },
     OptionRow {

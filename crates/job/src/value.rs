@@ -73,6 +73,10 @@ pub enum ValueKind {
     },
     /// A whole percentage, 0 to 100.
     Percent,
+    /// The same, or those of reads, writes, trims; what is blank is 100.
+    Percents,
+    /// A size in bytes, or those of reads, writes, trims; what is blank is 0.
+    BytesEach,
     /// A part of a whole: a number from 0 to 1.
     Part,
     /// A span of time; a bare number is seconds.
@@ -147,6 +151,8 @@ pub enum Value {
     Bool(bool),
     /// Bytes, a count, or a seed.
     Number(u64),
+    /// Percentages or bytes of reads, writes, trims.
+    Numbers([u64; 3]),
     /// A number that may be negative.
     Integer(i64),
     /// Bytes, at least and at most.
@@ -226,6 +232,8 @@ impl ValueKind {
             ValueKind::BlockSplits => "BYTES/PERCENT:…",
             ValueKind::Count { .. } | ValueKind::Integer { .. } => "N",
             ValueKind::Percent => "PERCENT",
+            ValueKind::Percents => "PERCENT[,PERCENT,PERCENT]",
+            ValueKind::BytesEach => "BYTES[,BYTES,BYTES]",
             ValueKind::Part => "NUMBER",
             ValueKind::Duration | ValueKind::DurationMicros => "TIME",
             ValueKind::RateIops => "IOPS",
@@ -268,6 +276,8 @@ impl ValueKind {
             ValueKind::Count { min, max } => format!("a whole number from {min} to {max}"),
             ValueKind::Integer { min, max } => format!("a whole number from {min} to {max}"),
             ValueKind::Percent => "a whole percentage from 0 to 100".into(),
+            ValueKind::Percents => "a whole percentage from 0 to 100, or those of reads and writes: `100,20`".into(),
+            ValueKind::BytesEach => "a size, such as `4k`, or those of reads and writes: `8k,16k`".into(),
             ValueKind::Part => "a number from 0 to 1".into(),
             ValueKind::Duration => "a duration, such as `30s` or `100ms`; a bare number is seconds".into(),
             ValueKind::DurationMicros => "a duration, such as `2ms`; a bare number is microseconds, as in fio".into(),
@@ -320,6 +330,8 @@ impl ValueKind {
                 | ValueKind::Count { .. }
                 | ValueKind::Integer { .. }
                 | ValueKind::Percent
+                | ValueKind::Percents
+                | ValueKind::BytesEach
                 | ValueKind::Part
                 | ValueKind::Duration
                 | ValueKind::DurationMicros
@@ -404,6 +416,8 @@ impl ValueKind {
                 part.map(Value::Rate).ok_or_else(|| format!("`{text}` is not {}", self.takes()))
             }
             ValueKind::Percent => read_percent(text).map(|p| Value::Number(u64::from(p))),
+            ValueKind::Percents => read_each(text, 100, |part| read_percent(part).map(u64::from)),
+            ValueKind::BytesEach => read_each(text, 0, read_bytes),
             ValueKind::Duration => parse_duration_ns(text).map(Value::DurationNs),
             ValueKind::DurationMicros => {
                 let is_bare = text.trim().chars().all(|c| c.is_ascii_digit() || c == '.');
@@ -460,6 +474,14 @@ impl ValueKind {
             (_, Value::Range(low, high)) if low == high => write_bytes(*low),
             (_, Value::Range(low, high)) => format!("{}-{}", write_bytes(*low), write_bytes(*high)),
             (_, Value::Number(number)) => number.to_string(),
+            (_, Value::Numbers(numbers)) => {
+                let text = |number: u64| match self {
+                    ValueKind::BytesEach => write_bytes(number),
+                    _ => number.to_string(),
+                };
+                let is_one = numbers.iter().all(|number| *number == numbers[0]);
+                if is_one { text(numbers[0]) } else { numbers.map(text).join(",") }
+            }
             (_, Value::Integer(number)) => number.to_string(),
             (_, Value::Extent(Extent::Bytes(bytes))) => write_bytes(*bytes),
             (_, Value::Extent(Extent::Percent(percent))) => format!("{percent}%"),
@@ -492,6 +514,19 @@ impl ValueKind {
             }
         }
     }
+}
+
+/// One number, or those of reads, writes, trims: of two, trims have the second.
+fn read_each(text: &str, blank: u64, read: impl Fn(&str) -> Result<u64, String>) -> Result<Value, String> {
+    let mut numbers = [blank; 3];
+    for (index, part) in text.split(',').enumerate() {
+        let number = if part.trim().is_empty() && text.contains(',') { blank } else { read(part)? };
+        match numbers.get_mut(index..) {
+            Some(rest) if !rest.is_empty() => rest.fill(number),
+            _ => return Err(format!("`{text}` has more than three parts: of reads, writes, trims")),
+        }
+    }
+    Ok(Value::Numbers(numbers))
 }
 
 /// One rate, or those of reads, writes, trims: of two, trims have the second, and what is left out is 0.

@@ -612,7 +612,44 @@ fn what_stands_behind_rw_becomes_steps() {
     assert_eq!(text(&job("--rw=read:-8k"), "sequential_skip"), "-8192");
     assert_eq!(text(&job("--rw=randtrimwrite"), "rw"), "randtrimwrite");
     assert_eq!(text(&job("--ba=512"), "blockalign"), "512");
+    assert_eq!(text(&job("--ba=8k,16k"), "blockalign"), "8k,16k,16k");
+    assert_eq!(text(&job("--percentage_random=100,0"), "percentage_random"), "100,0,0");
     assert!(wrong("--name=j --size=1m --rw=write:x").render().contains("is not a number"));
+}
+
+/// Goal: what fio takes of two numbers and of several sizes is taken, and means the same.
+#[test]
+fn numbers_for_each_direction_may_have_colons_and_the_size_that_says_most_counts() {
+    let job = |text: &str| line(&format!("--name=j --size=1m {text}")).jobs[0].clone();
+    for text_ in ["1m,2m", "1m:2m", "1m-2m"] {
+        assert_eq!(text(&job(&format!("--rw=rw --rate={text_}")), "rate"), "1m,2m", "{text_}");
+    }
+    assert_eq!(text(&job("--rw=write --rate_iops=100-200"), "rate_iops"), "200");
+    let sizes = |job: &JobSpec| ["bs", "bsrange", "bssplit"].map(|name| text(job, name).to_owned());
+    // In whatever order they stand.
+    for options in ["--bs=4k --bsrange=1k-2k", "--bsrange=1k-2k --bs=4k"] {
+        assert_eq!(sizes(&job(options)), ["", "1k-2k", ""], "{options}");
+    }
+    let request = line("--name=j --size=1m --bs=4k --bsrange=1k-2k --bssplit=8k/50:16k/50");
+    assert_eq!(sizes(&request.jobs[0]), ["", "", "8k/50:16k/50"]);
+    assert!(
+        request.notes.contains(&"`bs` has no effect beside `bssplit`, as in fio".to_owned()),
+        "{:?}",
+        request.notes
+    );
+    // What is said for a job holds over what is said for all.
+    let request = line("--bsrange=1k-2k --name=j --size=1m --bs=4k");
+    assert_eq!(sizes(&request.jobs[0]), ["4k", "", ""]);
+}
+
+#[test]
+fn a_job_has_a_name() {
+    for (words, file) in [("--name= --rw=read --size=4k", None), ("j.fio", Some("[a]\nname=\nsize=4k\n"))] {
+        let world = World::with(&file.map(|text| ("j.fio", text)).into_iter().collect::<Vec<_>>());
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        let error = read(&words, &world).expect_err("a job without a name").render();
+        assert!(error.contains("`name` is empty"), "{error}");
+    }
 }
 
 #[test]

@@ -216,7 +216,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("percentage_random", &[("rw", "randread")], "50"),
         ("blockalign", &[("rw", "randread")], "512"),
         ("bs_unaligned", &[("bsrange", "1k-8k"), ("direct", "off")], "true"),
-        ("zonemode", &[("zonesize", "64k")], "strided"),
+        ("zonemode", &[("zonemode", "zbd"), ("zonesize", "64k")], "strided"),
         ("zonesize", &[("zonemode", "strided"), ("zonesize", "64k")], "128k"),
         ("zonerange", &[("zonemode", "strided"), ("zonesize", "64k")], "256k"),
         ("zoneskip", &[("zonemode", "strided"), ("zonesize", "64k")], "64k"),
@@ -593,7 +593,27 @@ fn steps_are_whole_or_refused() {
     let of = |more: &[(&'static str, &'static str)]| plan_one(&[&[("size", "1m")][..], more].concat());
     let name = |more: &[(&'static str, &'static str)]| rule_name(&[&[("size", "1m")][..], more].concat());
     assert_eq!(name(&[("zonemode", "strided")]), "incomplete");
-    assert_eq!(name(&[("bs_unaligned", "1")]), "incomplete");
+    // Any number of bytes may be the size of `bs` and `bssplit` anyway.
+    for sizes in [("bs", "1000"), ("bssplit", "1000/50:1500/50")] {
+        assert!(!of(&[sizes, ("bs_unaligned", "1")]).unwrap().pattern.steps.is_unaligned, "{sizes:?}");
+    }
+    // Zones without a mode would be no zones at all.
+    assert_eq!(name(&[("zonesize", "64k")]), "incomplete");
+    assert_eq!(name(&[("zonesize", "64k"), ("zoneskip", "64k"), ("zonemode", "none")]), "incomplete");
+    assert!(of(&[("zonerange", "64k"), ("zoneskip", "64k")]).unwrap().pattern.steps.is_none(), "as in fio");
+    // Of strided zones sizes count what is transferred in one.
+    let strided = [("zonemode", "strided"), ("zonesize", "64k"), ("zonerange", "128k")];
+    let job = of(&[&strided[..], &[("size", "4z"), ("offset", "1z")]].concat()).unwrap();
+    assert_eq!((job.files[0].size_bytes, job.files[0].offset_bytes), (256 << 10, 64 << 10));
+    assert_eq!(name(&[("size", "4z")]), "bad_value");
+    // Writes of a mixed job have what stands behind the comma; others have what is their own.
+    let random = [("percentage_random", "100,0"), ("blockalign", "8k,16k")];
+    let steps = |rw| of(&[&random[..], &[("rw", rw)]].concat()).unwrap().pattern.steps;
+    let of_writes = WriteSteps { align_bytes: 16 << 10, sequential_percent: 100 };
+    assert_eq!((steps("randrw").align_bytes, steps("randrw").sequential_percent), (8 << 10, 0));
+    assert_eq!(steps("randrw").of_writes, Some(of_writes));
+    assert_eq!((steps("randread").align_bytes, steps("randread").of_writes), (8 << 10, None));
+    assert_eq!((steps("randwrite").align_bytes, steps("randwrite").sequential_percent), (16 << 10, 100));
     assert_eq!(name(&[("rw", "randread"), ("rw_sequencer", "identical")]), "incomplete");
     let unaligned = [("bsrange", "1k-8k"), ("bs_unaligned", "1")];
     assert_eq!(name(&[&unaligned[..], &[("direct", "require")]].concat()), "contradiction");

@@ -768,6 +768,9 @@ pub struct Steps {
     pub is_unaligned: bool,
     /// Percentage of a random job's offsets that go on where the last I/O ended.
     pub sequential_percent: u8,
+    /// Both of the writes of a mixed job, if the reads have others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of_writes: Option<WriteSteps>,
     /// I/Os to one random offset; 0 and 1: each has its own.
     pub random_every: u64,
     /// Those I/Os are all at the same offset; otherwise they go on from it.
@@ -785,6 +788,15 @@ impl Steps {
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// What the random offsets of writes are, where those of reads are others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteSteps {
+    /// They are multiples of so many bytes; 0: of the block size.
+    pub align_bytes: u64,
+    /// Percentage of them that go on where the last write ended.
+    pub sequential_percent: u8,
 }
 
 /// Zones that are used one after another.

@@ -313,7 +313,8 @@ impl Generator {
         };
         assert!(plan.files.len() <= 1 << 16, "a request names its file in 16 bits");
         assert!(used.iter().all(|&i| sizes[i].each().iter().all(|&size| size > 0)), "the plan holds sizes above 0");
-        let unit = match pattern.steps.align_bytes {
+        let of_writes = pattern.steps.of_writes.map_or(u64::MAX, |writes| writes.align_bytes);
+        let unit = match pattern.steps.align_bytes.min(of_writes) {
             0 => used.iter().flat_map(|&i| sizes[i].each()).fold(0, gcd),
             bytes => bytes,
         };

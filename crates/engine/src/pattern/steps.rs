@@ -74,24 +74,30 @@ impl Stepper {
         sampler: &mut BlockSampler,
         rng: &mut Xoshiro256PlusPlus,
     ) -> u64 {
+        let (align, percent) = match &steps.of_writes {
+            Some(writes) if index == op_index(OpKind::Write) => (writes.align_bytes, writes.sequential_percent),
+            _ => (steps.align_bytes, steps.sequential_percent),
+        };
+        let unit = if align == 0 { region.unit } else { align };
         let goes_on = |(_, end): (u64, u64)| if end + wanted > region.end { 0 } else { end };
         if let Some(last) = self.last[index] {
             if self.since_random[index] < steps.random_every {
                 self.since_random[index] += 1;
                 return if steps.repeats && last.0 + wanted <= region.end { last.0 } else { goes_on(last) };
             }
-            if steps.sequential_percent > 0 && below(rng, 100) < u64::from(steps.sequential_percent) {
+            if percent > 0 && below(rng, 100) < u64::from(percent) {
                 return goes_on(last);
             }
         }
         self.since_random[index] = 1;
         // As many places as the block fits into.
-        let places = (region.end - wanted) / region.unit + 1;
+        let places = (region.end - wanted) / unit + 1;
         let place = match sampler {
             BlockSampler::Uniform { .. } => below(rng, places),
-            sampler => sampler.sample(rng) % places,
+            // It counts units of the region, of which reads or writes may have larger ones.
+            sampler => sampler.sample(rng) * region.unit / unit % places,
         };
-        place * region.unit
+        place * unit
     }
 
     fn sequential(&self, steps: &Steps, length: u64, index: usize, wanted: u64) -> u64 {

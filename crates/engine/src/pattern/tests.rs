@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
-use trueio_model::{EngineKind, FilePlan, Pattern, Prepare, RangeSync, Zones};
+use trueio_model::{EngineKind, FilePlan, Pattern, Prepare, RangeSync, WriteSteps, Zones};
 
 const UNIT: u64 = 512;
 
@@ -472,6 +472,39 @@ fn a_share_of_random_offsets_goes_on_where_the_last_ended() {
     let next = blocks.windows(2).filter(|w| w[1] == (w[0] + 1) % 16).count();
     // 70 %, and one in sixteen of the others by chance: 71.9 % of 3,999; four deviations are 114.
     assert!(next.abs_diff(2874) < 120, "{next} of 3,999");
+}
+
+/// Goal: `percentage_random=100,0` and `blockalign=512,8k` hold for reads and for writes, each for its own.
+#[test]
+fn writes_of_a_mixed_job_may_have_other_offsets_than_its_reads() {
+    let of = |op: OpKind, of_writes, align_bytes| {
+        let steps = Steps { align_bytes, of_writes: Some(of_writes), ..Steps::default() };
+        let mut plan = plan(16 * 8, 0, OpMix::ReadWrite { read_percent: 50 }, RANDOM, FOUR_K);
+        plan.pattern.steps = steps;
+        plan.limits.io_count = Some(8000);
+        plan.limits.is_time_based = true;
+        let mut generator = Generator::new(&plan, 0);
+        let mut block = [Request::NONE; REQUEST_BLOCK];
+        let mut all = Vec::new();
+        loop {
+            match generator.refill(&mut block) {
+                0 => break,
+                n => all.extend(block[..n].iter().filter(|request| request.op == op).map(|request| request.offset)),
+            }
+        }
+        all
+    };
+    let goes_on = |offsets: Vec<u64>| offsets.windows(2).filter(|w| w[1] == (w[0] + 4096) % (16 * 4096)).count();
+    let in_order = WriteSteps { align_bytes: 0, sequential_percent: 100 };
+    let writes = of(OpKind::Write, in_order, 0);
+    assert_eq!(goes_on(writes.clone()), writes.len() - 1);
+    // By chance one read in sixteen: 250 of 4,000.
+    assert!(goes_on(of(OpKind::Read, in_order, 0)) < 500);
+    let coarse = WriteSteps { align_bytes: 8192, sequential_percent: 0 };
+    let places = |op| of(op, coarse, 512).into_iter().collect::<HashSet<u64>>();
+    assert_eq!(places(OpKind::Write).len(), 8);
+    assert!(places(OpKind::Write).iter().all(|offset| offset % 8192 == 0));
+    assert_eq!(places(OpKind::Read).len(), (16 * 4096 - 4096) / 512 + 1);
 }
 
 #[test]

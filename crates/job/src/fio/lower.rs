@@ -7,7 +7,7 @@ use super::clones::{files, of_clone, unique_name};
 use super::command_line::Asked;
 use super::options::{Fate, FioOption, Kind};
 use super::problem::{FioProblem, Problems};
-use super::value::{BadValue, KbBase, read_number, read_time_ns, translate};
+use super::value::{BadValue, KbBase, listed, read_number, read_time_ns, translate};
 use super::{JOBS_MAX, PRESET, Section, Settings, Surroundings, Word, engines};
 use crate::plan::join_path;
 use crate::table::{OptionRow, overlay, row, value_hint};
@@ -268,6 +268,10 @@ fn sort<'a>(section: &'a Section, run: &mut Run, problems: &mut Problems) -> Opt
                     take(row, word, &section.name, base, &mut values, problems);
                 }
                 Fate::Reader(_) => {
+                    if option.name == "name" && word.text().is_empty() {
+                        let hint = Some("say how the job is called: `name=JOB`".to_owned());
+                        problems.add((*word.place).clone(), "`name` is empty, and a job has a name", hint);
+                    }
                     check(option, word, base, problems);
                     words.insert(option.name, (word, is_own));
                     bases.insert(option.name, base);
@@ -288,6 +292,15 @@ fn sort<'a>(section: &'a Section, run: &mut Run, problems: &mut Problems) -> Opt
                         refuse(option, word, reason, instead, problems);
                     }
                 }
+            }
+        }
+        // fio keeps all three, and the one that says most counts.
+        let sizes: Vec<&str> =
+            ["bssplit", "bsrange", "bs"].into_iter().filter(|name| values.contains_key(name)).collect();
+        if let [counts, others @ ..] = &sizes[..] {
+            for other in others {
+                values.remove(other);
+                run.remark(format!("`{other}` has no effect beside `{counts}`, as in fio"));
             }
         }
         overlay(&mut spec, &values);
@@ -672,7 +685,8 @@ fn rates(said: &mut Said, problems: &mut Problems) {
     for name in ["rate", "rate_iops"].into_iter().filter(|name| Some(*name) != dropped) {
         let Some(word) = said.word(name) else { continue };
         let mut each = [0_u64; 3];
-        let parts: Vec<&str> = word.text().split(',').collect();
+        let text = listed(word.text());
+        let parts: Vec<&str> = text.split(',').collect();
         let mut at = 0;
         if parts.len() > 3 {
             let bad = BadValue::whole("reads, writes and trims are three", word.text());

@@ -157,6 +157,15 @@ fn each(text: &str, separator: char, read: impl Fn(&str) -> Result<String, BadVa
     Ok(out)
 }
 
+/// A list of numbers for reads, writes and trims, with commas between them: behind the last comma fio takes colons, too,
+/// or, if there is none, hyphens.
+pub(super) fn listed(text: &str) -> String {
+    let (head, last) = text.split_at(text.rfind(',').map_or(0, |at| at + 1));
+    let separator = if last.contains(':') { ":" } else { "-" };
+    // A sign is none.
+    if last.trim_start().starts_with('-') { text.to_owned() } else { format!("{head}{}", last.replace(separator, ",")) }
+}
+
 /// Our canonical text of a value of fio's, for a row of our table.
 pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<String, BadValue> {
     let size = |part: &str| match part.trim() {
@@ -177,7 +186,8 @@ pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<Str
         ValueKind::Bool if text.is_empty() => "true".to_owned(),
         ValueKind::Extent if zones(text).is_some() => text.to_owned(),
         ValueKind::Bytes | ValueKind::Extent => size(text)?,
-        ValueKind::BlockSizes => each(text, ',', size)?,
+        ValueKind::BlockSizes | ValueKind::BytesEach | ValueKind::RateBytes => each(&listed(text), ',', size)?,
+        ValueKind::Percents | ValueKind::RateIops => listed(text),
         ValueKind::BytesRange => size_range(text)?,
         ValueKind::BlockRanges => each(text, ',', size_range)?,
         ValueKind::BlockSplits => each(text, ',', |split| {
@@ -260,6 +270,23 @@ mod tests {
         let of = |name: &str, text: &str| translate(row(name).unwrap(), text, KbBase::Binary);
         assert_eq!(of("bs", "4k,8K").as_deref(), Ok("4k,8k,8k"));
         assert_eq!(of("bs", "1mib").as_deref(), Ok("1000000"));
+        // Colons and hyphens separate, too, behind the last comma.
+        for text in ["1k,2k", "1k:2k", "1k-2k"] {
+            assert_eq!(of("bs", text).as_deref(), Ok("1k,2k,2k"), "{text}");
+        }
+        assert_eq!(of("bs", "1k:2k:8k").as_deref(), Ok("1k,2k,8k"));
+        assert_eq!(of("bs", "1k,2k-8k").as_deref(), Ok("1k,2k,8k"));
+        assert_eq!(of("bs", "1k-").as_deref(), Ok("1k,4k,4k"));
+        // fio drops what follows the colon.
+        assert_eq!(of("bs", "1k:2k,8k").unwrap_err().at, 2..5);
+        assert_eq!(of("blockalign", "8k,16k").as_deref(), Ok("8k,16k,16k"));
+        assert_eq!(of("blockalign", "8k:8k").as_deref(), Ok("8k"));
+        assert_eq!(of("percentage_random", "100,0").as_deref(), Ok("100,0,0"));
+        assert_eq!(of("percentage_random", "100-50").as_deref(), Ok("100,50,50"));
+        assert_eq!(of("percentage_random", "50,").as_deref(), Ok("50,100,100"));
+        assert_eq!(of("rate_min", "1mib:2m").as_deref(), Ok("1000000,2m,2m"));
+        assert!(of("percentage_random", "101").is_err() && of("percentage_random", "-1").is_err());
+        assert!(of("percentage_random", "1,2,3,4").is_err());
         assert_eq!(of("bsrange", "4k-8k,16k:32k").as_deref(), Ok("4k-8k,16k-32k,16k-32k"));
         assert_eq!(of("bssplit", "4k/50:1k/:32k/").as_deref(), Ok("4k/50:1k/25:32k/25"));
         assert_eq!(of("size", "50%").as_deref(), Ok("50%"));

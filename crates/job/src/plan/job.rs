@@ -76,7 +76,7 @@ pub(super) fn plan_job(
     if sizes_option != "bs" {
         values.derive("bs", "", format!("`{sizes_option}` says the sizes"));
     }
-    let steps = plan_steps(planner, values, ops, sizes_option)?;
+    let steps = plan_steps(planner, values, ops, &sizes, sizes_option)?;
     let order = plan_order(planner, values, ops, &steps);
 
     let write_flags = WriteFlags {

@@ -5,12 +5,13 @@ use super::job::{Ops, note_unused};
 use super::values::Values;
 use super::zones::is_zoned;
 use crate::refusal::{Refusal, Rule};
-use trueio_model::{Steps, Zones};
+use trueio_model::{BlockSizes, OpKind, OpMix, Steps, WriteSteps, Zones};
 
 pub(super) fn plan_steps(
     planner: &mut Planner,
     values: &Values,
     ops: Ops,
+    sizes: &[BlockSizes; 3],
     sizes_option: &'static str,
 ) -> Result<Steps, Refusal> {
     let incomplete = |option: &str, needs| {
@@ -22,9 +23,27 @@ pub(super) fn plan_steps(
     let of_random = ["random_every", "percentage_random", "blockalign"];
     if ops.is_random {
         note_unused(planner, values, &["sequential_skip"], "the job is random");
-        steps.align_bytes = values.number("blockalign").unwrap_or(0);
-        let random = u8::try_from(values.number("percentage_random").unwrap_or(100)).expect("a percentage");
-        steps.sequential_percent = 100 - random;
+        let aligns = values.numbers("blockalign").unwrap_or([0; 3]);
+        let random = values.numbers("percentage_random").unwrap_or([100; 3]);
+        let of = |index: usize| {
+            // What only the other kind has: the smallest block, as in fio.
+            let is_alike = aligns[0] == aligns[1] || !matches!(ops.mix, OpMix::ReadWrite { .. });
+            let align_bytes = match aligns[index] {
+                0 if !is_alike => sizes[index].min_bytes(),
+                bytes => bytes,
+            };
+            let sequential_percent = 100 - u8::try_from(random[index]).expect("a percentage");
+            WriteSteps { align_bytes, sequential_percent }
+        };
+        let (one, of_writes) = match ops.mix {
+            OpMix::Only(OpKind::Read | OpKind::Sync) => (of(0), None),
+            OpMix::Only(OpKind::Write) => (of(1), None),
+            OpMix::Only(OpKind::Trim) => (of(2), None),
+            OpMix::ReadWrite { .. } => (of(0), Some(of(1)).filter(|writes| *writes != of(0))),
+        };
+        steps.align_bytes = one.align_bytes;
+        steps.sequential_percent = one.sequential_percent;
+        steps.of_writes = of_writes;
         steps.random_every = Some(values.number("random_every").unwrap_or(1)).filter(|every| *every > 1).unwrap_or(0);
         steps.repeats = steps.random_every > 0 && values.choice("rw_sequencer") == Some("identical");
     } else {
@@ -35,10 +54,10 @@ pub(super) fn plan_steps(
         return incomplete("rw_sequencer", "`random_every`: of how many I/Os");
     }
     if values.bool("bs_unaligned") {
-        if sizes_option != "bsrange" {
-            return incomplete("bs_unaligned", "`bsrange`: which sizes");
+        steps.is_unaligned = sizes_option == "bsrange";
+        if !steps.is_unaligned {
+            note_unused(planner, values, &["bs_unaligned"], "it is about the sizes of `bsrange`");
         }
-        steps.is_unaligned = true;
     }
     if is_zoned(values) {
         note_unused(planner, values, &["zonerange"], "a zone is as long as `zonesize` or the device says");
@@ -51,9 +70,17 @@ pub(super) fn plan_steps(
             steps.zones = Some(Zones { zone_bytes, range_bytes, skip_bytes });
         }
         (true, None) => return incomplete("zonemode", "`zonesize`: when the next zone begins"),
-        (false, _) => {
-            let names = ["zonesize", "zonerange", "zoneskip"];
-            note_unused(planner, values, &names, "no `zonemode` is asked for");
+        // Who says how much of a zone is used wants zones, and a run without them would look the same.
+        (false, Some(_)) => {
+            let rule = Rule::Incomplete {
+                option: values.quote("zonesize"),
+                needs: "`zonemode`: how the zones are used",
+                hint: "say `zonemode = \"strided\"` (fio: `zonemode=strided`), or `zbd`, or leave `zonesize` out",
+            };
+            return Err(values.refuse("zonesize", rule));
+        }
+        (false, None) => {
+            note_unused(planner, values, &["zonerange", "zoneskip"], "no `zonemode` is asked for");
         }
     }
     Ok(steps)

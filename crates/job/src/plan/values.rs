@@ -194,6 +194,15 @@ impl Values {
         }
     }
 
+    /// Numbers of reads, writes, trims.
+    pub(super) fn numbers(&self, name: &str) -> Option<[u64; 3]> {
+        match &self.item(name).value {
+            Some(Value::Numbers(numbers)) => Some(*numbers),
+            None => None,
+            other => unreachable!("`{name}` is no list of numbers: {other:?}"),
+        }
+    }
+
     /// A number of a row whose bounds keep it within 32 bits.
     pub(super) fn small(&self, name: &str) -> Option<u32> {
         self.number(name).map(|number| u32::try_from(number).expect("the row's bounds keep it within 32 bits"))

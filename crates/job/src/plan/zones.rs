@@ -52,12 +52,16 @@ fn zoned_disk(facts: &TargetFacts) -> Option<&DiskFacts> {
 pub(super) fn settle_sizes(planner: &mut Planner, values: &mut Values) -> Result<(), Refusal> {
     for option in ["size", "offset", "io_size"] {
         let Some(count) = values.zones(option) else { continue };
-        if !is_zoned(values) {
-            let reason = format!("`{count}z` counts zones, and there are none: `zonemode = \"zbd\"` is not asked for");
+        let is_strided = values.choice("zonemode") == Some("strided");
+        if !is_zoned(values) && !is_strided {
+            let reason =
+                format!("`{count}z` counts zones, and there are none: `zonemode` is neither `strided` nor `zbd`");
             return Err(values.refuse(option, Rule::BadValue { option, reason }));
         }
+        // Of strided zones, too, what is counted is `zonesize`, as in fio: what is transferred in a zone.
         let said = values.number("zonesize").filter(|bytes| *bytes > 0);
-        let Some(zone_bytes) = said.or_else(|| device_zone_bytes(planner, values)) else {
+        let found = || device_zone_bytes(planner, values).filter(|_| !is_strided);
+        let Some(zone_bytes) = said.or_else(found) else {
             let needs = "`zonesize`: how long a zone is";
             let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "say it too" };
             return Err(values.refuse(option, rule));
