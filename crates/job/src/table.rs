@@ -876,8 +876,8 @@ pub const TABLE: &[OptionRow] = &[
         unit: "bytes",
         default: DefaultValue::Unset("`size`, divided by the number of files"),
         summary: "How much of each single file is used",
-        detail: "If it is given, `size` only says how much each worker transfers. `4k-1m` draws each file's size by the \
-                 job's seed, in whole blocks.",
+        detail: "If it is given, `size` says how much each worker transfers at most: one pass over the files, unless \
+                 `io_size` or `loops` say more. `4k-1m` draws each file's size by the job's seed, in whole blocks.",
         section: Section::Target,
         ..BASE
     },
@@ -1057,7 +1057,9 @@ pub const TABLE: &[OptionRow] = &[
         unit: "bytes, percent or zones",
         default: DefaultValue::Unset("as much as `size`"),
         summary: "How much each worker transfers in a loop",
-        detail: "May be less or more than the files hold. A percentage is of the files' regions together. The last I/O is \
+        detail: "If it is not given, a loop is one pass over the files, each as far as whole blocks go; what has no end \
+                 (blocks that may come again, reads and writes in order) ends when as much as the files hold was \
+                 transferred. May be less or more than the files hold. A percentage is of the files' regions together. The last I/O is \
                  a whole one.",
         section: Section::Limits,
         ..BASE

@@ -907,10 +907,36 @@ fn size_is_divided_over_the_files_and_a_block_must_fit_into_each() {
 }
 
 #[test]
-fn filesize_is_each_files_and_size_then_only_says_how_much_is_transferred() {
-    let job = plan_one(&[("filesize", "1m"), ("nrfiles", "2"), ("size", "64m")]).unwrap();
-    assert_eq!(job.files[0].size_bytes, 1 << 20);
-    assert_eq!(job.limits.io_bytes, 64 << 20);
+fn filesize_is_each_files_and_size_then_only_says_how_much_is_transferred_at_most() {
+    let bytes = |size, more: &[(&'static str, &'static str)]| {
+        let job = plan_one(&[&[("filesize", "1m"), ("nrfiles", "2"), ("size", size)][..], more].concat()).unwrap();
+        assert_eq!(job.files[0].size_bytes, 1 << 20);
+        (job.limits.io_bytes, job.limits.loops)
+    };
+    assert_eq!(bytes("64m", &[]), (2 << 20, 1), "a pass over the files ends the job");
+    assert_eq!(bytes("64m", &[("loops", "3")]), (2 << 20, 3));
+    assert_eq!(bytes("64m", &[("io_size", "64m")]), (64 << 20, 1));
+    assert_eq!(bytes("99k", &[]), (100 << 10, 1), "by whole I/Os");
+}
+
+/// Goal: no block comes twice in a job of one pass, and where blocks have no end as much is transferred as files hold.
+#[test]
+fn a_pass_is_each_whole_block_of_the_files() {
+    let bytes = |more: &[(&'static str, &'static str)]| {
+        let job = plan_one(&[&[("size", "10m"), ("nrfiles", "100"), ("ioengine", "null")][..], more].concat()).unwrap();
+        job.limits.io_bytes
+    };
+    for order in ["read", "write", "randread", "randrw"] {
+        assert_eq!(bytes(&[("rw", order)]), 2500 * 4096, "{order}");
+    }
+    assert_eq!(bytes(&[("rw", "rw")]), 2560 * 4096);
+    assert_eq!(bytes(&[("rw", "randread"), ("norandommap", "1")]), 2560 * 4096);
+    assert_eq!(bytes(&[("bsrange", "4k-64k")]), 2500 * 4096);
+    assert_eq!(bytes(&[("io_size", "10m")]), 10 << 20);
+    // Skips end a file only where a block does.
+    let skipping =
+        |size| plan_one(&[("size", size), ("sequential_skip", "8192"), ("ioengine", "null")]).unwrap().limits.io_bytes;
+    assert_eq!((skipping("1m"), skipping("1020k")), (86 * 4096, 255 * 4096));
 }
 
 #[test]
@@ -1550,7 +1576,7 @@ fn nothing_to_transfer_is_refused() {
     assert_eq!(io_bytes(&[("size", "1m"), ("bs", "64k"), ("io_size", "100k")]), 128 << 10);
     assert_eq!(io_bytes(&[("size", "1m"), ("bs", "64k"), ("io_size", "10%")]), 128 << 10);
     assert_eq!(io_bytes(&[("size", "1m"), ("bsrange", "4k-64k"), ("io_size", "1k")]), 4096);
-    assert_eq!(io_bytes(&[("size", "100k"), ("bs", "64k")]), 100 << 10);
+    assert_eq!(io_bytes(&[("size", "100k"), ("bs", "64k")]), 64 << 10);
     assert_eq!(rule_name(&[("size", "1k"), ("bs", "4k")]), "block_beyond_size");
 }
 

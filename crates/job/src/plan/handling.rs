@@ -90,19 +90,19 @@ pub(super) fn has_further_cached_passes(
     direct: DirectPolicy,
     order: &Order,
     limits: &Limits,
-    region_bytes: u64,
+    pass_bytes: u64,
 ) -> bool {
     let is_cached = engine.touches_files() && direct != DirectPolicy::Require && !values.bool("pre_read");
-    is_cached && has_further_passes(order, limits, region_bytes)
+    is_cached && has_further_passes(order, limits, pass_bytes)
 }
 
 /// True if the job goes over its files again. fio, too, knows no passes of a job that is `time_based` and draws blocks
 /// that may come again.
-fn has_further_passes(order: &Order, limits: &Limits, region_bytes: u64) -> bool {
+fn has_further_passes(order: &Order, limits: &Limits, pass_bytes: u64) -> bool {
     let is_drawn_again = matches!(order, Order::Random { each_block_once: false, .. });
     let has_passes = match limits.is_time_based {
         true => !is_drawn_again,
-        false => limits.io_bytes.saturating_mul(limits.loops) > region_bytes,
+        false => limits.io_bytes.saturating_mul(limits.loops) > pass_bytes,
     };
     has_passes && limits.io_count.is_none_or(|count| count > 1)
 }
@@ -113,7 +113,7 @@ pub(super) struct Remaking<'a> {
     pub(super) ops: Ops,
     pub(super) order: &'a Order,
     pub(super) limits: &'a Limits,
-    pub(super) region_bytes: u64,
+    pub(super) pass_bytes: u64,
     pub(super) files: &'a [JobFile],
     pub(super) is_verified: bool,
     pub(super) uring: &'a mut UringOptions,
@@ -125,9 +125,9 @@ pub(super) fn plan_remaking(planner: &mut Planner, values: &mut Values, job: Rem
     if !values.bool(OPTION) {
         return Ok(false);
     }
-    let Remaking { engine, ops, order, limits, region_bytes, files, is_verified, uring } = job;
+    let Remaking { engine, ops, order, limits, pass_bytes, files, is_verified, uring } = job;
     let is_device = |file: &JobFile| matches!(&file.facts, Some(facts) if facts.kind == TargetKind::BlockDevice);
-    let because = if !has_further_passes(order, limits, region_bytes) {
+    let because = if !has_further_passes(order, limits, pass_bytes) {
         "there is one pass"
     } else if files.iter().all(is_device) {
         "no device is removed"
@@ -177,8 +177,8 @@ pub(super) fn plan_remaking(planner: &mut Planner, values: &mut Values, job: Rem
             file.plan.path
         )));
     }
-    if !limits.is_time_based && limits.loops > 1 && !limits.io_bytes.is_multiple_of(region_bytes) {
-        let (io, region) = (write_bytes(limits.io_bytes), write_bytes(region_bytes));
+    if !limits.is_time_based && limits.loops > 1 && !limits.io_bytes.is_multiple_of(pass_bytes) {
+        let (io, region) = (write_bytes(limits.io_bytes), write_bytes(pass_bytes));
         return Err(refuse(format!(
             "a loop of {io} is no whole number of passes over files of {region}, and would end in the middle of one"
         )));

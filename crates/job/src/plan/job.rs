@@ -9,7 +9,7 @@ use super::engine::{check_polling, check_without_data, plan_cpu_load, plan_engin
 use super::files::{Use, plan_files};
 use super::handling::{Remaking, has_further_cached_passes, plan_handling, plan_remaking};
 use super::idle;
-use super::limits::{plan_limits, plan_steady_state, plan_times};
+use super::limits::{Passing, plan_limits, plan_steady_state, plan_times};
 use super::names::plan_names;
 use super::numa::plan_nodes;
 use super::output::plan_output;
@@ -179,12 +179,16 @@ pub(super) fn plan_job(
         false => None,
     };
     let region_bytes = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
-    let limits = match &replayed {
+    let (limits, pass_bytes) = match &replayed {
         Some(replayed) => {
             values.derive("io_size", write_bytes(replayed.bytes()), "what the log transfers");
-            Limits { io_bytes: replayed.bytes(), loops: 1, io_count: None, ..plan_times(values) }
+            (Limits { io_bytes: replayed.bytes(), loops: 1, io_count: None, ..plan_times(values) }, region_bytes)
         }
-        None => plan_limits(values, engine, region_bytes, &used)?,
+        None => {
+            let ends_otherwise = zones.is_some() || source.is_some();
+            let (order, steps, used, files) = (&order, &steps, &used, &files);
+            plan_limits(values, &Passing { engine, ops, order, steps, used, files, ends_otherwise })?
+        }
     };
     let verified = Verified {
         engine,
@@ -217,13 +221,13 @@ pub(super) fn plan_job(
     }
     let mut handling = plan_handling(planner, values, engine, ops)?;
     handling.invalidates_each_pass = values.choice("invalidate") == Some("each_pass")
-        && has_further_cached_passes(values, engine, direct, &order, &limits, region_bytes);
+        && has_further_cached_passes(values, engine, direct, &order, &limits, pass_bytes);
     let remaking = Remaking {
         engine,
         ops,
         order: &order,
         limits: &limits,
-        region_bytes,
+        pass_bytes,
         files: &files,
         is_verified: verify.is_some(),
         uring: &mut uring,

@@ -3,18 +3,72 @@
 use super::Planner;
 use super::direct::unit_sizes;
 use super::files::JobFile;
-use super::job::note_unused;
+use super::job::{Ops, note_unused};
 use super::values::Values;
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, write_bytes};
-use trueio_model::{BlockSizes, EngineKind, Limits, OpKind, Prepare, SteadyPlan, Verify};
+use trueio_model::{BlockSizes, EngineKind, Limits, OpKind, OpMix, Order, Prepare, SteadyPlan, Steps, Verify};
 
-pub(super) fn plan_limits(
-    values: &mut Values,
-    engine: EngineKind,
-    region_bytes: u64,
-    used: &[(OpKind, &BlockSizes)],
-) -> Result<Limits, Refusal> {
+/// What decides how much one pass over a job's files is.
+pub(super) struct Passing<'a> {
+    pub(super) engine: EngineKind,
+    pub(super) ops: Ops,
+    pub(super) order: &'a Order,
+    pub(super) steps: &'a Steps,
+    pub(super) used: &'a [(OpKind, &'a BlockSizes)],
+    pub(super) files: &'a [JobFile],
+    /// Something else says where a pass ends: zones, or a body that is fetched.
+    pub(super) ends_otherwise: bool,
+}
+
+impl Passing<'_> {
+    fn region_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add)
+    }
+
+    /// What every transfer is a multiple of.
+    fn unit(&self) -> u64 {
+        let unit = self.used.iter().flat_map(|(_, sizes)| unit_sizes(sizes)).fold(0, gcd).max(1);
+        if self.steps.is_unaligned { 1 } else { unit }
+    }
+
+    /// Bytes that one pass transfers: as in fio, files end it that are gone over block by block; of what has no end
+    /// (blocks that may come again, reads and writes each in their own order) as much as the files hold, by whole I/Os.
+    fn pass_bytes(&self) -> u64 {
+        let (region_bytes, unit) = (self.region_bytes(), self.unit());
+        if self.engine.works_on_names() || self.ends_otherwise || self.steps.zones.is_some() {
+            return region_bytes;
+        }
+        let sum = |of_file: fn(u64, u64) -> u64| {
+            self.files.iter().map(|file| of_file(file.plan.size_bytes, unit)).fold(0, u64::saturating_add)
+        };
+        let has_end = match (self.order, self.ops.mix) {
+            (Order::Sequential, mix) => matches!(mix, OpMix::Only(_)),
+            (Order::Random { each_block_once, .. }, _) => *each_block_once,
+        };
+        match (has_end, self.steps.skip_bytes) {
+            (true, 0) => sum(|bytes, unit| bytes / unit * unit),
+            // Skipping leaves a file only where a block ends with it, and begins anew where one would end behind it.
+            (true, skip @ 1..) => {
+                let step = unit.saturating_add(skip as u64);
+                let ends = |file: &JobFile| file.plan.size_bytes.checked_sub(unit).is_some_and(|rest| rest % step == 0);
+                match self.used.iter().all(|(_, sizes)| **sizes == BlockSizes::Fixed(unit))
+                    && self.files.iter().all(ends)
+                {
+                    true => self.files.iter().map(|file| (file.plan.size_bytes / step + 1) * unit).sum(),
+                    false => region_bytes.checked_next_multiple_of(unit).unwrap_or(region_bytes),
+                }
+            }
+            _ if self.steps.is_none() => region_bytes.checked_next_multiple_of(unit).unwrap_or(region_bytes),
+            _ => region_bytes,
+        }
+    }
+}
+
+/// The limits of a job, and how many bytes a pass over its files transfers.
+pub(super) fn plan_limits(values: &mut Values, passing: &Passing<'_>) -> Result<(Limits, u64), Refusal> {
+    let (engine, used) = (passing.engine, passing.used);
+    let (region_bytes, pass_bytes) = (passing.region_bytes(), passing.pass_bytes());
     let runtime_ns = values.duration_ns("runtime");
     let is_time_based = values.bool("time_based");
     if is_time_based && runtime_ns.is_none() {
@@ -30,15 +84,17 @@ pub(super) fn plan_limits(
         _ if engine.works_on_names() => (region_bytes, Some("one for each name")),
         (Some(Extent::Bytes(bytes)), _) => (bytes, None),
         (Some(Extent::Percent(percent)), _) => ((u128::from(region_bytes) * u128::from(percent) / 100) as u64, None),
-        (None, Some(Extent::Bytes(bytes))) if size_is_io => (bytes, Some("`size`, since `filesize` is said")),
-        (None, _) => (region_bytes, Some("the files' regions once")),
+        (None, Some(Extent::Bytes(bytes))) if size_is_io && bytes < pass_bytes => {
+            (bytes, Some("`size`, which is less than the files hold (`filesize`)"))
+        }
+        (None, _) => (pass_bytes, Some("the files' regions once")),
     };
     if let Some(reason) = reason {
         values.derive("io_size", write_bytes(io_bytes), reason);
     }
     // What was said is reached by whole I/Os, the last of them included; files are gone over as far as whole ones fit.
-    let unit = used.iter().flat_map(|(_, sizes)| unit_sizes(sizes)).fold(0, gcd).max(1);
-    let io_bytes = match values.is_said("io_size") && !engine.works_on_names() {
+    let unit = passing.unit();
+    let io_bytes = match (values.is_said("io_size") || size_is_io) && !engine.works_on_names() {
         true => io_bytes.max(1).checked_next_multiple_of(unit).unwrap_or(io_bytes),
         false => io_bytes,
     };
@@ -49,7 +105,7 @@ pub(super) fn plan_limits(
         let reason = format!("{} is less than one block of {}", write_bytes(io_bytes), write_bytes(block_bytes_max));
         return Err(values.refuse(option, Rule::BadValue { option, reason }));
     }
-    Ok(Limits { io_bytes, ..plan_times(values) })
+    Ok((Limits { io_bytes, ..plan_times(values) }, pass_bytes))
 }
 
 fn gcd(a: u64, b: u64) -> u64 {

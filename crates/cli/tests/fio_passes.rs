@@ -1,0 +1,95 @@
+//! How much one pass over the files of a job is: bytes beside the installed fio, and no block twice.
+//!
+//! Cannot see: what fio 3.42 does where 3.33 does it otherwise.
+
+mod common;
+
+use common::*;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::fs;
+
+/// Bytes that each job of a command line moved, by its name.
+#[track_caller]
+fn bytes(ran: &Ran) -> Vec<(String, u64)> {
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let begin = ran.out.find('{').unwrap_or_else(|| panic!("no document: {ran:?}"));
+    let document: Value = serde_json::from_str(&ran.out[begin..]).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
+    let of = |job: &Value, op: &str| job[op]["io_bytes"].as_u64().expect("bytes");
+    let job = |job: &Value| (job["jobname"].as_str().expect("a name").to_owned(), of(job, "read") + of(job, "write"));
+    document["jobs"].as_array().expect("jobs").iter().map(job).collect()
+}
+
+/// Goal: a job transfers as much as fio's, to the byte, whatever its files leave beside whole blocks.
+/// Method: a matrix of sizes and orders on `null`, all jobs of one call, side by side.
+#[test]
+fn a_pass_over_files_transfers_as_much_as_fios() {
+    let sandbox = Sandbox::new();
+    let sizes = [
+        "--size=10m --nrfiles=100",
+        "--size=300k --nrfiles=7",
+        "--size=1000000 --nrfiles=3",
+        "--size=1000000 --nrfiles=3 --file_service_type=sequential",
+        "--size=1000000 --nrfiles=3 --file_service_type=random",
+        "--size=1000000 --nrfiles=3 --openfiles=2",
+        "--size=1m --bs=48k",
+        "--size=1m --bs=48k --nrfiles=5",
+        "--size=1000000 --nrfiles=3 --number_ios=100",
+        "--size=1000000 --nrfiles=3 --io_size=2m",
+        "--size=1000000 --nrfiles=3 --io_size=500k",
+        "--filesize=64k --nrfiles=4 --size=1m",
+        "--filesize=256k --nrfiles=4 --size=4m",
+        "--filesize=64k --nrfiles=4 --size=102k",
+        "--filesize=1m --size=2m",
+        "--filesize=1m --size=2m --number_ios=400",
+    ];
+    let orders = ["read", "write", "randread", "randwrite", "rw", "randrw", "randread --norandommap"];
+    let mut jobs = Vec::new();
+    for size in sizes {
+        jobs.extend(orders.iter().map(|order| format!("{size} --rw={order}")));
+    }
+    let more = [
+        "--size=1000000 --nrfiles=3 --loops=3 --rw=write",
+        "--size=1000000 --nrfiles=3 --loops=3 --rw=randread",
+        "--filesize=1m --size=2m --loops=2 --rw=write",
+        "--size=1000000 --nrfiles=3 --bsrange=4k-64k --rw=write",
+        "--size=1000000 --nrfiles=3 --bsrange=4k-64k --rw=randwrite",
+        "--size=1000000 --rw=randread --random_distribution=zipf:1.2",
+        "--size=1m --rw=read:8k",
+        "--size=1020k --rw=read:8k",
+        "--size=1m --rw=read:4k",
+        "--size=1m --rw=read:8k --loops=2",
+        "--size=1m --rw=read:8k --io_size=1m",
+        "--size=1m --rw=write:8k --nrfiles=2",
+        "--size=3m --rw=write:8k --nrfiles=3",
+    ];
+    jobs.extend(more.map(str::to_owned));
+    let mut line = "--output-format=json --ioengine=null --thread".to_owned();
+    for (at, job) in jobs.iter().enumerate() {
+        line += &format!(" --name=j{at} {job}");
+    }
+    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+    let ours = bytes(&sandbox.run(&words));
+    assert_eq!(ours.len(), jobs.len());
+    assert_eq!(ours[0].1, 2500 * 4096);
+    let Some(mut command) = real_fio(&sandbox, &line) else { return };
+    let theirs = bytes(&Ran::of(command.output().expect("fio starts")));
+    let unlike: Vec<_> = (jobs.iter().zip(&ours).zip(&theirs)).filter(|((_, ours), theirs)| ours != theirs).collect();
+    assert!(unlike.is_empty(), "{unlike:#?}");
+}
+
+/// Goal: no block of a file is written twice in one pass, and what was written is compared whole.
+#[test]
+fn no_block_comes_twice_in_a_pass_over_several_files() {
+    let sandbox = Sandbox::new();
+    for (order, count) in [("write", 2500), ("randwrite --verify=crc32c", 2500), ("randread", 2500)] {
+        let line = format!("--name=n --size=10m --nrfiles=100 --rw={order} --write_iolog=seen");
+        let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+        let ran = sandbox.run(&words);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let log = fs::read_to_string(sandbox.path("seen")).expect("the log");
+        let is_io = |line: &&str| matches!(line.split(' ').nth(2), Some("read" | "write"));
+        let seen: Vec<&str> = log.lines().filter(is_io).map(|line| &line[line.find(' ').expect("a time")..]).collect();
+        assert_eq!((seen.len(), seen.iter().collect::<HashSet<_>>().len()), (count, count), "{order}");
+    }
+}
