@@ -314,7 +314,20 @@ fn help_says_what_scripts_look_for() {
     assert_eq!(engine_help(Some("nosuch")), None);
     assert!(command_help(Some("blocksize")).unwrap().contains("4096"));
     assert!(command_help(Some("cgroup")).unwrap().contains("refused"));
-    assert_eq!(command_help(Some("nosuch")), None);
+    assert_eq!(command_help(Some("nosuchthingatall")), None);
+    // As in fio: of what is no option, the nearest one.
+    let near = command_help(Some("randreapeat")).unwrap();
+    assert!(near.starts_with("No such option: randreapeat - showing closest match\n"), "{near}");
+    assert!(near.contains("randrepeat: "), "{near}");
+    // An engine's own options, and no others.
+    let of_libaio = engine_help(Some("libaio")).unwrap();
+    for name in ["nowait", "cmdprio_percentage", "cmdprio_bssplit", "userspace_reap"] {
+        assert!(of_libaio.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name}: {of_libaio}");
+    }
+    assert!(engine_help(Some("libaio,nowait")).unwrap().contains("RWF_NOWAIT"));
+    assert_eq!(engine_help(Some("libaio,hipri")), None);
+    assert_eq!(engine_help(Some("libaio,iodepth")), None);
+    assert!(engine_help(Some("pvsync2,hipri")).is_some());
     assert!(command_help(None).unwrap().lines().count() > 250);
 }
 
@@ -640,6 +653,22 @@ fn numbers_for_each_direction_may_have_colons_and_the_size_that_says_most_counts
     // What is said for a job holds over what is said for all.
     let request = line("--bsrange=1k-2k --name=j --size=1m --bs=4k");
     assert_eq!(sizes(&request.jobs[0]), ["4k", "", ""]);
+}
+
+/// Goal: `iomem_align` is what fio makes of it: so many bytes behind the beginning of a page.
+#[test]
+fn buffers_begin_behind_a_page_as_far_as_iomem_align_says() {
+    let offset =
+        |options: &str| text(&line(&format!("--name=j --size=1m {options}")).jobs[0], "buffer_offset").to_owned();
+    for (said, bytes) in [("512", "512"), ("4k", "0"), ("16k", "0"), ("3000", "3000"), ("5000", "904"), ("0", "0")] {
+        assert_eq!(offset(&format!("--iomem_align={said}")), bytes, "{said}");
+    }
+    assert_eq!(offset("--mem_align=1"), "1");
+    assert!(wrong("--name=j --size=1m --iomem_align=x").render().contains("not a number"));
+    assert!(wrong("--name=j --size=1m --iomem_align=1 --buffer_offset=2").render().contains("say one of them"));
+    assert!(wrong("--name=j --size=1m --ioengine=mmap --thp=1").render().contains("never reach the file"));
+    assert!(wrong("--name=j --size=1m --ioengine=filestat --stat_type=lstat").render().contains("statx(2)"));
+    line("--name=j --size=1m --ioengine=filestat --stat_type=statx");
 }
 
 #[test]

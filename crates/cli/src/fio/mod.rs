@@ -67,7 +67,13 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
         },
         Action::EngineHelp(name) => match trueio_job::fio::engine_help(name.as_deref()) {
             Some(text) => Some(text),
-            None => return refused(&format!("the engine `{}` is not here", name.as_deref().unwrap_or(""))),
+            None => {
+                let name = name.as_deref().unwrap_or("");
+                return refused(&match name.split_once(',') {
+                    Some((engine, option)) => format!("the engine `{engine}` is not here, or has no option `{option}`"),
+                    None => format!("the engine `{name}` is not here"),
+                });
+            }
         },
         Action::CalibrateIdleness => Some(idle::calibrated()),
         Action::ShowCommand => Some(trueio_job::fio::show_command(&request.jobs)),

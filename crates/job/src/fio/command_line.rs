@@ -177,6 +177,11 @@ pub(super) fn unknown(name: &str, dashes: &str) -> (String, Option<String>) {
 }
 
 fn suggestion(name: &str, with_program: bool) -> Option<String> {
+    nearest(name, with_program).map(|best| format!("did you mean `{best}`?"))
+}
+
+/// The option that a name was most likely meant to be.
+pub(super) fn nearest(name: &str, with_program: bool) -> Option<&'static str> {
     if name.len() > 100 {
         return None;
     }
@@ -190,8 +195,7 @@ fn suggestion(name: &str, with_program: bool) -> Option<String> {
         .map(|known| (strsim::osa_distance(&plain, &known.replace('-', "_")), known))
         .min_by_key(|(distance, _)| *distance)?;
     // As in fio: at most half of the letters may differ; and a name of one letter may mean anything.
-    (distance <= plain.chars().count() / 2 && distance <= 4 && plain.chars().count() > 1)
-        .then(|| format!("did you mean `{best}`?"))
+    (distance <= plain.chars().count() / 2 && distance <= 4 && plain.chars().count() > 1).then_some(best)
 }
 
 /// Reads a command line without the program's own name.

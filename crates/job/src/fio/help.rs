@@ -40,7 +40,8 @@ pub(super) fn fate_sentence(option: &FioOption) -> String {
     }
 }
 
-/// `--cmdhelp`: every option, or all about one. `None`: there is no such option.
+/// `--cmdhelp`: every option, or all about one; of a name that is none, as in fio, about the one that is nearest.
+/// `None`: there is no such option, and none is near.
 pub fn command_help(name: Option<&str>) -> Option<String> {
     let mut out = String::new();
     let Some(name) = name.filter(|name| *name != "all") else {
@@ -54,7 +55,10 @@ pub fn command_help(name: Option<&str>) -> Option<String> {
         return Some(out);
     };
     let Some(option) = find(name) else {
-        let row = row(name).filter(|row| !row.is_in_fio)?;
+        let Some(row) = row(name).filter(|row| !row.is_in_fio) else {
+            let near = command_line::nearest(name, false)?;
+            return Some(format!("No such option: {name} - showing closest match\n{}", command_help(Some(near))?));
+        };
         let _ = writeln!(out, "{:>20}: {}", row.name, row.summary);
         let _ = writeln!(out, "{:>20}: {}", "type", row.kind.takes());
         let _ = writeln!(out, "{:>20}: {}", "default", row.default_text());
@@ -91,15 +95,12 @@ pub fn engine_help(name: Option<&str>) -> Option<String> {
         let lines: String = names.iter().map(|name| format!("\t{name}\n")).collect();
         return Some(format!("Available IO engines:\n{lines}"));
     };
-    // `--enghelp=libaio,iodepth` asks about an option of it.
+    // `--enghelp=libaio,nowait` asks about an option of it.
     let (engine, option) = match name.split_once(',') {
         Some((engine, option)) => (engine, Some(option)),
         None => (name, None),
     };
     let ours = engines::ours(engine)?;
-    if let Some(option) = option {
-        return command_help(Some(option));
-    }
     let sentence = engines::here().iter().find(|choice| choice.name == ours).map_or("", |choice| choice.sentence);
     let own: &[&str] = match ours {
         "io_uring" => &[
@@ -111,13 +112,36 @@ pub fn engine_help(name: Option<&str>) -> Option<String> {
             "force_async",
             "nonvectored",
             "uncached",
+            "nowait",
             "atomic",
+            "cmdprio_percentage",
+            "cmdprio_class",
+            "cmdprio",
+            "cmdprio_hint",
+            "cmdprio_bssplit",
         ],
         "exec" => &["program", "arguments", "grace_time", "std_redirect"],
-        "pvsync2" => &["hipri", "uncached", "atomic"],
-        "libaio" => &["uncached", "atomic"],
+        "cpuio" => &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"],
+        "pvsync2" => &["hipri", "hipri_percentage", "uncached", "nowait", "atomic"],
+        "libaio" => &[
+            "userspace_reap",
+            "uncached",
+            "nowait",
+            "atomic",
+            "cmdprio_percentage",
+            "cmdprio_class",
+            "cmdprio",
+            "cmdprio_hint",
+            "cmdprio_bssplit",
+        ],
+        "mmap" => &["thp"],
+        "filestat" => &["stat_type"],
         _ => &[],
     };
+    if let Some(option) = option {
+        let own = own.iter().find(|own| find(option).is_some_and(|option| option.name == **own))?;
+        return command_help(Some(own));
+    }
     let mut out = format!("{engine}: {sentence}\n");
     for name in own {
         if let Some(option) = find(name) {

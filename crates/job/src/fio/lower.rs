@@ -158,6 +158,7 @@ fn job(section: &Section, run: &mut Run, problems: &mut Problems) -> bool {
             Err(bad) => said.complain(word, &bad, problems),
         }
     }
+    buffer_offset(&mut said, run, problems);
     let group_begins = !run.jobs.is_empty() && (said.is_on("stonewall") || section.waits || said.is_on("new_group"));
     run.group += u32::from(group_begins);
     let (waits_for_others, waited_for) = waits_for(&said, run, problems);
@@ -610,6 +611,25 @@ fn engine_and_queue(said: &mut Said, run: &mut Run, problems: &mut Problems) {
     if let Some((least, origin)) = complete.filter(|_| holds_a_queue) {
         said.spec.set("iodepth_batch_complete_min", least.clamp(1, depth).to_string(), origin);
     }
+}
+
+/// Bytes between the beginning of a page and that of each buffer: what fio makes of `iomem_align`.
+fn buffer_offset(said: &mut Said, run: &mut Run, problems: &mut Problems) {
+    const PAGE_BYTES: u64 = 4096;
+    let Some(word) = said.word("iomem_align") else { return };
+    let bytes = match read_number(word.text(), said.base_of("iomem_align")) {
+        Ok(bytes) => bytes % PAGE_BYTES,
+        Err(bad) => return said.complain(word, &bad, problems),
+    };
+    let origin = word.origin();
+    if said.spec.options.contains_key("buffer_offset") {
+        let message = "`iomem_align` and `buffer_offset` say the same thing".to_owned();
+        return said.complain_about("iomem_align", message, Some("say one of them".to_owned()), problems);
+    }
+    if bytes == 0 {
+        run.remark("`iomem_align` has no effect: buffers begin with a page anyway".to_owned());
+    }
+    said.spec.set("buffer_offset", bytes.to_string(), origin);
 }
 
 /// What repeated blocks are drawn from.
