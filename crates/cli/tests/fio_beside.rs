@@ -359,3 +359,69 @@ fn exit_codes_are_fios() {
         sandbox.write("small", "precious");
     }
 }
+
+/// Goal: a script that reads steps, offsets, lengths, directions and files from `--debug=io` reads the same of both.
+#[test]
+fn debug_shows_each_io_in_fios_lines_and_says_what_it_does_not_show() {
+    let sandbox = Sandbox::new();
+    // All but the process and the address, which are of this run.
+    let lines = |ran: &Ran| -> Vec<(String, String)> {
+        let line = |line: &str| {
+            let (process, rest) = line.strip_prefix("io       ")?.split_once(' ')?;
+            let (step, rest) = rest.split_once(": io_u 0x")?;
+            let (address, what) = rest.split_once(": ")?;
+            assert!(process.parse::<u32>().is_ok() && u64::from_str_radix(address, 16).is_ok(), "{line}");
+            // What an engine answered is a line of fio's, too.
+            what.starts_with("off=").then(|| (step.trim().to_owned(), what.to_owned()))
+        };
+        ran.out.lines().filter_map(line).collect()
+    };
+    for job in [
+        "--debug=io --name=x --filename=f --size=16k --rw=write --ioengine=psync",
+        "--debug=io --name=x --filename=f --size=8k --rw=write --ioengine=psync --fdatasync=1 --bs=4k",
+        "--debug=io --name=x --filename=g --size=64k --bs=16k --rw=read --ioengine=libaio --iodepth=1",
+        "--debug=io,job:1 --name=x --numjobs=2 --size=8k --ioengine=null",
+        "--debug=io --name=x --size=8k --rw=trim --ioengine=null",
+    ] {
+        let ran = ours(&sandbox, job);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{job}");
+        let of_ours = lines(&ran);
+        assert!(of_ours.iter().any(|(step, _)| step == "complete"), "{job}: {ran:?}");
+        assert!(ran.out.rfind("io_u").expect("a line") < ran.out.find("err= 0").expect("results"), "{job}");
+        if let Some(theirs) = theirs(&sandbox, job) {
+            // Calls that write out have the last write's place in fio, and none here.
+            let place = |(step, what): (String, String)| match what.split_once("len=0x0,") {
+                Some((_, what)) => (step, what.to_owned()),
+                None => (step, what),
+            };
+            let [of_ours, of_theirs] =
+                [of_ours, lines(&theirs)].map(|all| all.into_iter().map(place).collect::<Vec<_>>());
+            // Behind the last write fio makes no call.
+            let shared = if job.contains("fdatasync") { of_ours.len() - 4 } else { of_ours.len() };
+            assert_eq!(of_ours[..shared], of_theirs, "{job}");
+        }
+    }
+    // With several in flight each is complete once, after it was issued.
+    let ran = ours(&sandbox, "--debug=io --name=x --size=64k --filename=h --rw=randrw --ioengine=libaio --iodepth=4");
+    let mut open = Vec::new();
+    for line in ran.out.lines().filter(|line| line.starts_with("io ")) {
+        let (step, what) = line.split_once(": ").expect("a step");
+        match step.rsplit(' ').next() {
+            Some("queue") => open.push(what.to_owned()),
+            Some("complete") => {
+                let at = open.iter().position(|issued| issued == what).unwrap_or_else(|| panic!("{line}"));
+                open.remove(at);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((ran.code, open.len()), (Some(0), 0), "{ran:?}");
+
+    let ran = ours(&sandbox, "--debug=random,verify --name=x --size=8k --ioengine=null");
+    let told = "note: `--debug=random,verify` prints nothing: the result says what was done\n";
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), told));
+    let ran = ours(&sandbox, "--debug=help");
+    assert!(ran.code == Some(0) && ran.out.starts_with("fio: dumping debug options:process,file,io,"), "{ran:?}");
+    let ran = ours(&sandbox, "--client=127.0.0.1 --debug=io --name=x --size=8k --ioengine=null");
+    assert!(ran.code == Some(1) && !ran.err.is_empty(), "{ran:?}");
+}

@@ -45,6 +45,10 @@ pub struct IssuedIo {
     pub at_ns: u64,
     /// What, where, how much.
     pub request: Request,
+    /// The slot of the queue that it has; only one at a time does.
+    pub slot: u32,
+    /// It is complete now: told only where each I/O is shown.
+    pub is_complete: bool,
 }
 
 /// I/Os of one worker, in the order in which they were handed over.

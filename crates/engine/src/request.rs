@@ -36,7 +36,7 @@ impl Request {
     }
 
     /// The length of a range that is to be written out, in bytes, 0: to the end of the file; `None` for all else.
-    pub(crate) fn range_bytes(&self) -> Option<u64> {
+    pub fn range_bytes(&self) -> Option<u64> {
         match self.length {
             u32::MAX if self.op == OpKind::Sync => Some(0),
             units @ 2.. if self.op == OpKind::Sync => Some(u64::from(units - 1) * RANGE_UNIT_BYTES),

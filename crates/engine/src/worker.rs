@@ -454,8 +454,9 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                             self.pending_due = None;
                         }
                         self.block_at += 1;
-                        self.note_issued(&request);
+                        self.note_issued(&request, 0);
                         *last = self.sync_now(&request);
+                        self.note_complete(&request, 0);
                         if self.is_done {
                             break;
                         }
@@ -704,6 +705,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     fn after_one(&mut self, index: u32, now: u64) {
         let slot = self.slots[index as usize];
         self.unlock_file(&slot.request);
+        self.note_complete(&slot.request, index);
         if self.samples.is_open() {
             self.samples.offer(&slot.request, slot.issued, now, &self.clock);
         }
@@ -872,6 +874,7 @@ fn has_work_per_io(plan: &JobPlan) -> bool {
         || plan.control.latency_target.is_some()
         || plan.queue.low > 0
         || !plan.priorities.is_empty()
+        || plan.output.shows_ios
         || plan.handling.locking != Locking::None
 }
 

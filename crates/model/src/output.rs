@@ -45,6 +45,9 @@ pub struct OutputPlan {
     /// Logs written while the job runs.
     #[serde(skip_serializing_if = "LogPlan::is_empty")]
     pub logs: LogPlan,
+    /// Each I/O is printed when it is issued and when it is complete (`--debug=io`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shows_ios: bool,
 }
 
 impl Default for OutputPlan {
@@ -64,6 +67,7 @@ impl Default for OutputPlan {
             bw_average_ns: AVERAGE_NS_DEFAULT,
             iops_average_ns: AVERAGE_NS_DEFAULT,
             logs: LogPlan::default(),
+            shows_ios: false,
         }
     }
 }

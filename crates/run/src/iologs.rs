@@ -1,4 +1,4 @@
-//! What jobs issue, written down in fio's iolog format while they run, to be replayed.
+//! What jobs issue, written down in fio's iolog format while they run, to be replayed, or shown ([`Shown`]).
 //!
 //! Workers hand over what they issued ([`log_channel`]); one thread writes lines, so memory does not grow with the run,
 //! and a run that is killed leaves its log up to then.
@@ -9,6 +9,7 @@
 //! Cannot see: sync calls at the job's end (they belong to no moment of a replay), and what other programs do.
 
 use crate::logs::{LogError, join};
+use crate::shown::Shown;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::mpsc::Receiver;
@@ -21,6 +22,27 @@ use trueio_model::{IOLOG_HEADER, JobPlan, OpKind};
 pub(crate) struct Iologs {
     door: LogDoor<IssuedIo>,
     writer: JoinHandle<Result<(), LogError>>,
+}
+
+/// Who reads what a worker tells.
+struct Reader {
+    log: Option<Iolog>,
+    shown: Option<Shown>,
+}
+
+impl Reader {
+    fn read(&mut self, ios: &[IssuedIo]) -> Result<(), LogError> {
+        if let Some(log) = &mut self.log {
+            // A replay knows no ranges, fio's neither.
+            let mut ios = ios.iter().filter(|io| !io.is_complete && io.request.range_bytes().is_none());
+            let written = ios.try_for_each(|io| log.write(io)).and_then(|()| log.out.flush());
+            written.map_err(|source| LogError::new(log.path.clone(), source))?;
+        }
+        match &mut self.shown {
+            Some(shown) => shown.print(ios).map_err(|source| LogError::new("standard output".to_owned(), source)),
+            None => Ok(()),
+        }
+    }
 }
 
 /// One worker's log.
@@ -37,17 +59,19 @@ impl Iologs {
     /// # Errors
     /// A file that cannot be made.
     pub(crate) fn start(jobs: &[JobPlan]) -> Result<Option<Self>, LogError> {
-        if jobs.iter().all(|job| job.output.logs.iolog.is_none()) {
+        if jobs.iter().all(|job| job.output.logs.iolog.is_none() && !job.output.shows_ios) {
             return Ok(None);
         }
         let mut workers = Vec::new();
         for job in jobs {
             // The plan made sure that a job with a log has one worker.
             for _ in 0..job.workers {
-                workers.push(match &job.output.logs.iolog {
+                let log = match &job.output.logs.iolog {
                     Some(path) => Some(Iolog::new(path, job)?),
                     None => None,
-                });
+                };
+                let number = workers.len() as u32;
+                workers.push(Reader { log, shown: job.output.shows_ios.then(|| Shown::new(job, number)) });
             }
         }
         let (door, chunks) = log_channel();
@@ -112,16 +136,15 @@ impl Iolog {
 }
 
 /// Writes what comes until every worker has ended. After a failure it goes on taking, so that nobody waits.
-fn write_all(mut workers: Vec<Option<Iolog>>, chunks: &Receiver<LogChunk<IssuedIo>>) -> Result<(), LogError> {
+fn write_all(mut workers: Vec<Reader>, chunks: &Receiver<LogChunk<IssuedIo>>) -> Result<(), LogError> {
     let mut result = Ok(());
     for chunk in chunks {
-        if let (Ok(()), Some(Some(log))) = (&result, workers.get_mut(chunk.worker as usize)) {
-            let written = chunk.ios.iter().try_for_each(|io| log.write(io)).and_then(|()| log.out.flush());
-            result = written.map_err(|source| LogError::new(log.path.clone(), source));
+        if let (Ok(()), Some(reader)) = (&result, workers.get_mut(chunk.worker as usize)) {
+            result = reader.read(&chunk.ios);
         }
         chunk.give_back();
     }
-    for log in workers.iter_mut().flatten() {
+    for log in workers.iter_mut().filter_map(|reader| reader.log.as_mut()) {
         if result.is_ok() {
             result = log.end().map_err(|source| LogError::new(log.path.clone(), source));
         }

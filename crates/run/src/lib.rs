@@ -22,6 +22,7 @@ mod merge;
 mod packed;
 mod phase;
 mod settle;
+mod shown;
 mod strace;
 
 pub use files::FileError;

@@ -354,7 +354,7 @@ impl Setting<'_> {
                         }),
                         log: logs.filter(|_| !job.output.logs.is_empty()).map(|logs| logs.door(next as u32)),
                         iolog: iologs
-                            .filter(|_| job.output.logs.iolog.is_some())
+                            .filter(|_| job.output.logs.iolog.is_some() || job.output.shows_ios)
                             .map(|iologs| iologs.door(next as u32)),
                         snapshot: snapshots.get(next),
                         judge: judges.get(next).map(|judge| judge as &dyn SpanJudge),

@@ -5,7 +5,7 @@
 //! run that was refused because a device is mounted, and for one without a single I/O; this does not.
 //!
 //! Standard output and `--output` carry the results and nothing else; standard error is empty unless
-//! something went wrong.
+//! something went wrong. What `--debug` asks for stands beside that: I/Os on standard output, where fio has them.
 
 mod around;
 mod exec;
@@ -75,10 +75,14 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
                 });
             }
         },
+        Action::DebugHelp => Some(trueio_job::fio::debug_help()),
         Action::CalibrateIdleness => Some(idle::calibrated()),
         Action::ShowCommand => Some(trueio_job::fio::show_command(&request.jobs)),
         Action::ParseOnly => Some(String::new()),
         Action::Serve(serve) => return remote::serve(serve, &request.settings),
+        Action::Clients(_) if request.settings.debugs(&["io"]) => {
+            return refused("`--debug=io` cannot print what a server does\n  instead: run the job without `--client`");
+        }
         Action::Clients(clients) => return remote::clients(clients, &request),
         Action::Run => None,
     };
@@ -143,8 +147,15 @@ fn inflate(path: &str) -> ExitCode {
 
 /// Runs the jobs; `read` are the files in which they stood.
 fn run_jobs(mut request: FioRequest, read: Vec<String>) -> ExitCode {
-    if request.settings.debug.iter().any(|part| ["parse", "job", "process", "all"].contains(&part.as_str())) {
-        for job in &request.jobs {
+    let settings = &request.settings;
+    let silent = settings.undebugged();
+    if !silent.is_empty() {
+        eprintln!("note: `--debug={}` prints nothing: the result says what was done", silent.join(","));
+    }
+    let is_shown = |index: usize| settings.debug_job.is_none_or(|only| only == index);
+    let names_only_a_job = settings.debug.is_empty() && settings.debug_job.is_some();
+    if names_only_a_job || settings.debugs(&["parse", "job", "process"]) {
+        for job in request.jobs.iter().enumerate().filter(|(index, _)| is_shown(*index)).map(|(_, job)| job) {
             eprintln!("parse: job `{}`", job.name);
             for (name, value) in &job.options {
                 eprintln!("parse:   {name}={} ({})", value.text, value.origin);
@@ -159,10 +170,15 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>) -> ExitCode {
         read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input)).collect();
     files.extend(request.settings.output.iter().map(|path| FileUse::new(path, "--output", Role::Document)));
     files.extend(commands.files());
-    let plan = match planned(&mut request, Beside { files, sends_logs: false }, |_| Ok(())) {
+    let shows_ios = settings.debugs(&["io"]);
+    let only = settings.debug_job;
+    let mut plan = match planned(&mut request, Beside { files, sends_logs: false }, |_| Ok(())) {
         Ok(plan) => plan,
         Err(text) => return refused(&text),
     };
+    for (index, job) in plan.jobs.iter_mut().enumerate() {
+        job.output.shows_ios = shows_ios && only.is_none_or(|only| only == index);
+    }
     let has_baseline = plan.idle_baseline_ns > 0;
     let has_line = request.settings.eta != Eta::Never;
     let stop = watch_signals();

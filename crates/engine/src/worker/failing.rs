@@ -14,6 +14,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         let slot = self.slots[completion.slot as usize];
         let request = slot.request;
         self.unlock_file(&request);
+        self.note_complete(&request, completion.slot);
         let total_ns = self.clock.to_ns(now.wrapping_sub(slot.issued));
         let recorder = self.recorder.op(request.op);
         // A transfer of nothing (a read behind the file's end) has no latency worth counting.

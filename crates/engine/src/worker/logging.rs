@@ -50,11 +50,22 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
 
     /// Writes down what is issued, if that is asked for.
     #[cold]
-    pub(super) fn note_issued(&mut self, request: &Request) {
-        // A replay knows no ranges, fio's neither.
-        if let Some(iolog) = self.iolog.as_mut().filter(|_| request.range_bytes().is_none()) {
+    pub(super) fn note_issued(&mut self, request: &Request, slot: u32) {
+        self.note(request, slot, false);
+    }
+
+    /// Shows what is complete, if that is asked for.
+    #[cold]
+    pub(super) fn note_complete(&mut self, request: &Request, slot: u32) {
+        if self.context.plan.output.shows_ios {
+            self.note(request, slot, true);
+        }
+    }
+
+    fn note(&mut self, request: &Request, slot: u32, is_complete: bool) {
+        if let Some(iolog) = &mut self.iolog {
             let at_ns = self.clock.to_ns(self.clock.now().saturating_sub(self.started));
-            iolog.push(IssuedIo { at_ns, request: *request });
+            iolog.push(IssuedIo { at_ns, request: *request, slot, is_complete });
         }
     }
 

@@ -206,8 +206,11 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 let Some((request, sequence)) = self.verifier.as_mut().and_then(|v| v.waiting.pop_front()) else {
                     break;
                 };
-                self.note_issued(&Request { op: OpKind::Read, ..request });
-                if !self.read_block(&request)? {
+                let read = Request { op: OpKind::Read, ..request };
+                self.note_issued(&read, 0);
+                let is_read = self.read_block(&request)?;
+                self.note_complete(&read, 0);
+                if !is_read {
                     self.is_done = true;
                     return Ok(());
                 }
@@ -244,10 +247,11 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 return Ok(());
             }
             let request = Request { op: OpKind::Trim, ..request };
-            self.note_issued(&request);
+            self.note_issued(&request, 0);
             let before = self.clock.now();
             let done = self.do_alone(&request)?;
             let now = self.clock.now();
+            self.note_complete(&request, 0);
             let recorder = self.recorder.op(OpKind::Trim);
             if done != i64::from(request.length) {
                 recorder.error_count += 1;

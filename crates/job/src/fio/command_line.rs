@@ -88,7 +88,11 @@ pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
     ("eta-newline", Takes::Value, "accepted; progress is one line"),
     ("eta-interval", Takes::Value, "accepted; progress is renewed five times a second"),
     ("bandwidth-log", Takes::Nothing, "accepted; `write_bw_log` writes a log for each job"),
-    ("debug", Takes::Value, "print to stderr what was read: parse, job, process"),
+    (
+        "debug",
+        Takes::Value,
+        "io: print each I/O; parse, job, process: what was read, to stderr; job:N: of this one; help",
+    ),
     ("warnings-fatal", Takes::Nothing, "refuse a job about which there is a note"),
     ("max-jobs", Takes::Value, "accepted; there is room for every job"),
     ("alloc-size", Takes::Value, "accepted; memory is allocated as it is needed"),

@@ -111,6 +111,8 @@ pub enum Action {
     CommandHelp(Option<String>),
     /// Measures how quick the processors are, and prints it.
     CalibrateIdleness,
+    /// Print what `--debug` takes.
+    DebugHelp,
     /// Prints the lines of a compressed log.
     InflateLog(String),
     /// Print the engines, or the options of one.
@@ -171,12 +173,26 @@ pub struct Settings {
     pub allows_exec: bool,
     /// What details are wanted on stderr.
     pub debug: Vec<String>,
+    /// The only job of which details are told, counted from 0.
+    pub debug_job: Option<usize>,
     /// The only sections that are run; empty: all.
     pub sections: Vec<String>,
     /// Whom a server reads this for.
     pub client: Option<String>,
     /// Whether it is reported how idle the processors were.
     pub idle_prof: Option<IdleProf>,
+}
+
+impl Settings {
+    /// Whether `--debug` wants details of one of these parts of the program.
+    pub fn debugs(&self, parts: &[&str]) -> bool {
+        self.debug.iter().any(|said| said == "all" || parts.contains(&said.as_str()))
+    }
+
+    /// What `--debug` asks for and nothing is printed about; empty: nothing. `all` asks for what there is.
+    pub fn undebugged(&self) -> Vec<&str> {
+        self.debug.iter().map(String::as_str).filter(|part| !DEBUGGED.contains(part)).collect()
+    }
 }
 
 /// How idle the processors were, and of which that is said.
@@ -188,9 +204,16 @@ pub enum IdleProf {
     EachProcessor,
 }
 
+/// Of the parts of the program those of which details are printed.
+const DEBUGGED: &[&str] = &["all", "io", "parse", "job", "process"];
+
+/// What `--debug=help` prints.
+pub fn debug_help() -> String {
+    format!("fio: dumping debug options:{}\ndetails are printed of: {}\n", DEBUG_PARTS.join(","), DEBUGGED.join(", "))
+}
+
 /// The parts of the program that `--debug` names in fio.
 const DEBUG_PARTS: &[&str] = &[
-    "all",
     "process",
     "file",
     "io",
@@ -212,6 +235,7 @@ const DEBUG_PARTS: &[&str] = &[
     "zbd",
     "trim",
     "ramp_time",
+    "all",
 ];
 
 /// An option with its value, as it was given to a section.
@@ -545,14 +569,23 @@ fn program_option(
         "warnings-fatal" => settings.are_warnings_fatal = true,
         "allow-exec" => settings.allows_exec = true,
         "debug" => {
+            if text == "help" {
+                *action = Action::DebugHelp;
+                return;
+            }
             for part in text.split(',').map(str::trim) {
-                let part = part.split(':').next().unwrap_or(part);
+                let (part, number) = part.split_once(':').map_or((part, None), |(part, number)| (part, Some(number)));
+                if let ("job", Some(number)) = (part, number) {
+                    let Ok(number) = number.parse::<usize>() else {
+                        let message = format!("`{number}` is no number of a job, counted from 0");
+                        return problems.add(place, message, None);
+                    };
+                    settings.debug_job = Some(number);
+                    continue;
+                }
                 if !DEBUG_PARTS.contains(&part) {
                     let hint = Some(format!("it takes {}", DEBUG_PARTS.join(", ")));
                     return problems.add(place, format!("`{part}` is nothing that `--debug` knows"), hint);
-                }
-                if !["parse", "job", "process", "all"].contains(&part) {
-                    remarks.push(format!("`--debug={part}` prints nothing: the result says what was done"));
                 }
                 settings.debug.push(part.to_owned());
             }

@@ -23,6 +23,8 @@ pub(super) fn plan_output(planner: &mut Planner, values: &Values) -> OutputPlan 
     let reduces = values.bool("gtod_reduce");
     let ns = |name| values.number(name).unwrap_or(0) * 1_000_000;
     OutputPlan {
+        // The command line's, not the job's.
+        shows_ios: false,
         grouping: match values.said_bool("group_reporting") {
             None => Grouping::Job,
             Some(true) => Grouping::Group,
