@@ -660,7 +660,7 @@ fn a_spindle_that_is_too_quick_is_suspect_where_the_drive_itself_declares_it_and
     // Reads of favourite blocks may come from the drive's cache.
     let mut favourites = with("sata", Some(true), quick, large);
     favourites.jobs[0].pattern.order =
-        Order::Random { distribution: Distribution::Zipf { theta: 1.2 }, each_block_once: false };
+        Order::Random { distribution: Distribution::Zipf { theta: 1.2, center: None }, each_block_once: false };
     favourites.judge().assert("declared_values", NotApplicable, "Nothing was measured");
 }
 

@@ -238,7 +238,7 @@ impl ValueKind {
             ValueKind::Duration | ValueKind::DurationMicros => "TIME",
             ValueKind::RateIops => "IOPS",
             ValueKind::RateBytes => "BYTES/S",
-            ValueKind::Distribution => "NAME[:NUMBER]",
+            ValueKind::Distribution => "NAME[:NUMBER[:CENTER]]",
             ValueKind::Paths => "PATH[:PATH…]",
             ValueKind::Path => "PATH",
             ValueKind::Names => "NAME[,NAME…]",
@@ -726,32 +726,42 @@ fn read_distribution(text: &str) -> Result<Distribution, String> {
         Some((name, parameter)) => (name, Some(parameter)),
         None => (text.trim(), None),
     };
+    let finite = |text: &str| {
+        let number = text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
+        number.ok_or_else(|| format!("`{text}` is not a number"))
+    };
+    // Behind the first number, where it is centred.
+    let (first, center) = match parameter.filter(|_| matches!(name, "zipf" | "pareto" | "normal")) {
+        Some(both) => both.split_once(':').map_or((Some(both), None), |(first, center)| (Some(first), Some(center))),
+        None => (None, None),
+    };
+    let center = || match center.map(finite).transpose()? {
+        // fio's word for its default.
+        Some(-1.0) | None => Ok(None),
+        Some(center) if (0.0..=1.0).contains(&center) => Ok(Some(center)),
+        Some(center) => Err(format!("the centre is from 0 to 1, a part of the region, not {center}")),
+    };
     let number = |default: Option<f64>| -> Result<f64, String> {
-        match (parameter, default) {
+        match (first, default) {
             (None, Some(default)) => Ok(default),
             (None, None) => Err(format!("`{name}` needs a number, such as `{name}:20`")),
-            (Some(parameter), _) => parameter
-                .trim()
-                .parse::<f64>()
-                .ok()
-                .filter(|n| n.is_finite())
-                .ok_or_else(|| format!("`{parameter}` is not a number")),
+            (Some(first), _) => finite(first),
         }
     };
     match name {
         "random" | "uniform" if parameter.is_none() => Ok(Distribution::Uniform),
         "random" | "uniform" => Err("`random` takes no number".into()),
         "zipf" => match number(Some(1.1))? {
-            theta if theta > 0.0 && theta <= 100.0 => Ok(Distribution::Zipf { theta }),
+            theta if theta > 0.0 && theta <= 100.0 => Ok(Distribution::Zipf { theta, center: center()? }),
             theta => Err(format!("zipf's exponent is above 0 and at most 100, not {theta}")),
         },
         "pareto" => match number(Some(0.2))? {
-            h if h > 0.0 && h < 1.0 => Ok(Distribution::Pareto { h }),
+            h if h > 0.0 && h < 1.0 => Ok(Distribution::Pareto { h, center: center()? }),
             h => Err(format!("pareto's parameter is between 0 and 1, not {h}")),
         },
         "normal" => match number(None)? {
             deviation_percent if deviation_percent > 0.0 && deviation_percent <= 100.0 => {
-                Ok(Distribution::Normal { deviation_percent })
+                Ok(Distribution::Normal { deviation_percent, center: center()? })
             }
             deviation => Err(format!("normal's deviation is above 0 and at most 100 percent, not {deviation}")),
         },
@@ -804,11 +814,12 @@ fn with_blanks(what: &str, said: &[Option<f64>]) -> Result<Vec<f64>, String> {
 }
 
 fn write_distribution(distribution: &Distribution) -> String {
+    let centred = |center: &Option<f64>| center.map_or_else(String::new, |center| format!(":{center}"));
     match distribution {
         Distribution::Uniform => "random".into(),
-        Distribution::Zipf { theta } => format!("zipf:{theta}"),
-        Distribution::Pareto { h } => format!("pareto:{h}"),
-        Distribution::Normal { deviation_percent } => format!("normal:{deviation_percent}"),
+        Distribution::Zipf { theta, center } => format!("zipf:{theta}{}", centred(center)),
+        Distribution::Pareto { h, center } => format!("pareto:{h}{}", centred(center)),
+        Distribution::Normal { deviation_percent, center } => format!("normal:{deviation_percent}{}", centred(center)),
         Distribution::Zoned { zones } => {
             let zones: Vec<String> = zones.iter().map(|(io, size)| format!("{io}/{size}")).collect();
             format!("zoned:{}", zones.join(":"))
@@ -1044,6 +1055,13 @@ mod tests {
     fn distributions_say_which_number_is_out_of_bounds() {
         assert_eq!(canonical(ValueKind::Distribution, "zipf"), Ok("zipf:1.1".into()));
         assert_eq!(canonical(ValueKind::Distribution, "zoned:60/10:40/90"), Ok("zoned:60/10:40/90".into()));
+        for text in ["zipf:1.1:0.3", "pareto:0.2:0.5", "normal:10:0", "zipf:1.1:1"] {
+            assert_eq!(canonical(ValueKind::Distribution, text), Ok(text.into()));
+        }
+        assert_eq!(canonical(ValueKind::Distribution, "zipf:1.2:-1"), Ok("zipf:1.2".into()));
+        for text in ["zipf:1.1:1.5", "zipf:1.1:", "pareto:0.2:x", "normal:10:-0.5", "zipf:1.1:0.3:1", "random:0.3"] {
+            assert!(canonical(ValueKind::Distribution, text).is_err(), "{text}");
+        }
         // As the example of fio's that ends with a blank.
         assert_eq!(canonical(ValueKind::Distribution, "zoned:50/5:30/15:20/"), Ok("zoned:50/5:30/15:20/80".into()));
         assert_eq!(canonical(ValueKind::Distribution, "zoned:/5:30/:20/75"), Ok("zoned:50/5:30/20:20/75".into()));

@@ -848,16 +848,25 @@ pub enum Distribution {
     Zipf {
         /// The exponent.
         theta: f64,
+        /// Where in the region the most popular block is, as a part of it from 0 to 1; `None`: scattered, too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        center: Option<f64>,
     },
     /// Pareto with `h` in (0, 1): 0.2 sends about 80 % of the I/O to 20 % of the blocks.
     Pareto {
         /// The share's parameter.
         h: f64,
+        /// Where in the region the most popular block is, as a part of it from 0 to 1; `None`: scattered, too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        center: Option<f64>,
     },
-    /// Normal around the region's middle, with this deviation in percent of the region.
+    /// Normal around the region's middle, or around `center`, with this deviation in percent of the region.
     Normal {
         /// Standard deviation in percent of the region.
         deviation_percent: f64,
+        /// Where in the region its middle is, as a part of it from 0 to 1; `None`: in the region's middle.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        center: Option<f64>,
     },
     /// Zones in order: (percent of the I/O, percent of the region); both columns sum to 100.
     Zoned {

@@ -94,9 +94,9 @@ fn any_order() -> impl Strategy<Value = Order> {
         Just(Order::Sequential),
         Just(ONCE),
         Just(AGAIN),
-        Just(random(Distribution::Zipf { theta: 1.1 })),
-        Just(random(Distribution::Pareto { h: 0.2 })),
-        Just(random(Distribution::Normal { deviation_percent: 20.0 })),
+        Just(random(Distribution::Zipf { theta: 1.1, center: None })),
+        Just(random(Distribution::Pareto { h: 0.2, center: Some(0.5) })),
+        Just(random(Distribution::Normal { deviation_percent: 20.0, center: Some(1.0) })),
         Just(random(Distribution::Zoned { zones: vec![(60.0, 10.0), (40.0, 90.0)] })),
     ]
 }
