@@ -1,4 +1,5 @@
-//! How much one pass over the files of a job is: bytes beside the installed fio, and no block twice.
+//! How much one pass over the files of a job is, beside the installed fio: bytes, no block twice, and a job that runs
+//! again on the files that it left.
 //!
 //! Cannot see: what fio 3.42 does where 3.33 does it otherwise.
 
@@ -92,4 +93,34 @@ fn no_block_comes_twice_in_a_pass_over_several_files() {
         let seen: Vec<&str> = log.lines().filter(is_io).map(|line| &line[line.find(' ').expect("a time")..]).collect();
         assert_eq!((seen.len(), seen.iter().collect::<HashSet<_>>().len()), (count, count), "{order}");
     }
+}
+
+/// Goal: engines that change lengths run again on what they left, and leave what lies behind their region.
+#[test]
+fn a_job_that_sets_lengths_runs_twice_as_in_fio() {
+    let sandbox = Sandbox::new();
+    let run = |line: &str, path: &str| {
+        let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+        let ran = sandbox.run(&words);
+        (ran.code, fs::metadata(sandbox.path(path)).map_or(0, |file| file.len()), ran.err)
+    };
+    for (engine, rest) in [("ftruncate", 4096), ("falloc", 0)] {
+        for size in [1_u64 << 20, 1 << 20, 2 << 20] {
+            let line = |file: &str| format!("--name=a --filename={file} --ioengine={engine} --size={size} --rw=write");
+            let (code, length, err) = run(&line(engine), engine);
+            assert_eq!((code, length), (Some(0), size - rest), "{engine} {err}");
+            if let Some(mut command) = real_fio(&sandbox, &line("theirs")) {
+                assert!(command.output().expect("fio starts").status.success());
+                assert_eq!(fs::metadata(sandbox.path("theirs")).expect("its file").len(), length, "{engine}");
+            }
+        }
+        let _ = fs::remove_file(sandbox.path("theirs"));
+    }
+    sandbox.data_file("long", 1 << 20);
+    let (code, length, err) = run("--name=a --filename=long --ioengine=ftruncate --size=64k --rw=write", "long");
+    assert_eq!((code, length), (Some(1), 1 << 20), "{err}");
+    assert!(err.contains("behind the region"), "{err}");
+    // A read of more than is there names what fio has a word for.
+    let (code, _, err) = run("--name=a --filename=long --size=2m --rw=read", "long");
+    assert!(code == Some(1) && err.contains("say a smaller `size`"), "{err}");
 }

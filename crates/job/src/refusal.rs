@@ -653,7 +653,8 @@ impl Rule {
             Rule::SizeUnknown { .. } => "say `size`".into(),
             Rule::PercentOfNothing { .. } => "say it in bytes, such as `1g`".into(),
             Rule::SizeBeyondTarget { target_bytes, offset_bytes, .. } => format!(
-                "at most {} are there from this offset; an existing file is made longer only if `extend_existing` names it",
+                "at most {} are there from this offset: say a smaller `size`; an existing file is made longer only if \
+                 `extend_existing`, an option of trueio's, names it",
                 format_bytes(target_bytes.saturating_sub(*offset_bytes))
             ),
             Rule::SizeBeyondFreeSpace { .. } => "say a smaller `size`, or another `directory`".into(),

@@ -341,7 +341,7 @@ const ENGINES: &[Choice] = &[
         &[],
         "fallocate: reads allocate and keep the file's length, writes lengthen it, trims punch holes",
     ),
-    choice("ftruncate", &[], "ftruncate to the place where the write would begin; on new files only"),
+    choice("ftruncate", &[], "ftruncate to the place where the write would begin; nothing behind its region is cut"),
     choice("filecreate", &[], "makes `nrfiles` files in a directory of its own; no data"),
     choice("filestat", &[], "asks about `nrfiles` files that were made before; no data"),
     choice("filedelete", &[], "removes `nrfiles` files that were made before; no data"),

@@ -520,7 +520,22 @@ fn engines_that_move_no_data_begin_with_an_empty_file_and_spare_what_exists() {
     assert!(plan_one(&[&read[..], &[("overwrite_existing", "/mnt/old")]].concat()).unwrap().modifies_files());
     let cut =
         [("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old"), ("rw", "write"), ("ioengine", "ftruncate")];
-    assert_eq!(rule_name(&cut), "engine_lacks", "what exists is never cut");
+    assert!(plan_one(&cut).is_ok(), "all that is cut was named");
+    let behind = [&cut[..], &[("size", "4k")]].concat();
+    assert_eq!(rule_name(&behind), "engine_lacks", "what lies behind the region is never cut");
+    for engine in ["falloc", "ftruncate"] {
+        let longer = [
+            ("filename", "/mnt/old"),
+            ("overwrite_existing", "/mnt/old"),
+            ("rw", "write"),
+            ("size", "1g"),
+            ("ioengine", engine),
+        ];
+        assert_eq!(rule_name(&longer), "size_beyond_target", "{engine}");
+        let job = plan_one(&[&longer[..], &[("extend_existing", "/mnt/old")]].concat()).unwrap();
+        assert_eq!(job.files[0].prepare, Prepare::CreateEmpty, "{engine}");
+        assert!(job.files[0].extends_from.is_some() && !job.files[0].remove_after, "{engine}");
+    }
     assert_eq!(rule_name(&[("size", "1m"), ("rw", "read"), ("ioengine", "ftruncate")]), "engine_lacks");
     assert_eq!(plan_one(&[("size", "1m"), ("ioengine", "posixaio"), ("iodepth", "16")]).unwrap().queue.depth, 16);
 }
@@ -1426,10 +1441,10 @@ fn a_file_that_is_too_short_is_made_longer_only_if_it_is_named_for_that() {
     let planned = plan(&[spec("a", &long)], &Described, &machine()).unwrap();
     assert_eq!((planned.jobs[0].files[0].prepare, planned.jobs[0].files[0].extends_from), (Prepare::UseExisting, None));
     assert!(planned.notes.iter().any(|note| note.contains("`extend_existing = ")), "{:?}", planned.notes);
-    // No device grows, no engine that moves no data makes one longer, and the filesystem must have room.
+    // No device grows, no read of an engine that moves no data makes one longer, and the filesystem must have room.
     let device = [("filename", "/dev/vdb"), ("overwrite_existing", "/dev/vdb"), ("extend_existing", "/dev/vdb")];
     assert_eq!(rule_name(&[&device[..], &[("size", "2g"), write]].concat()), "size_beyond_target");
-    beyond(on("/mnt/old", &[("extend_existing", "/mnt/old"), ("ioengine", "falloc"), write]));
+    beyond(on("/mnt/old", &[("extend_existing", "/mnt/old"), ("ioengine", "falloc"), ("rw", "read")]));
     let huge = [("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old"), ("extend_existing", "/mnt/old")];
     assert_eq!(rule_name(&[&huge[..], &[("size", "900t"), write]].concat()), "size_beyond_free_space");
     // Jobs that share it agree on it.

@@ -62,7 +62,8 @@ pub fn meet_targets(jobs: &mut [JobSpec], facts: &dyn FactsSource, settings: &Se
         let forbids_files = settings.is_readonly
             || spec.fio.as_ref().is_some_and(|fio| fio.said("allow_file_create").is_some_and(|word| word.text == "0"));
         clip(spec, facts);
-        if replayed.is_none() && !settings.is_readonly && !is_changing && !is_offline {
+        let may_grow = !is_changing || (kind == Some(EngineKind::Falloc) && writes(spec));
+        if replayed.is_none() && !settings.is_readonly && may_grow && !is_offline {
             grow(spec, facts, is_writing);
         }
         if !is_writing && !forbids_files {

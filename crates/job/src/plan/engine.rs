@@ -221,11 +221,19 @@ pub(super) fn check_without_data(
                 "say `rw = \"write\"` or \"randwrite\"",
             );
         }
-        if let Some(file) =
-            files.iter().find(|file| file.plan.prepare == Prepare::UseExisting || file.plan.extends_from.is_some())
-        {
-            let lack = format!("would change the length of `{}`, which exists", file.plan.path);
-            return refuse("filename", lack, "let it make a file of its own; what exists is never cut or extended");
+        // What it cuts away must lie in the region, which the job was named for to overwrite.
+        let reaches_beyond = |file: &&JobFile| {
+            let there = file.facts.as_ref().and_then(|facts| facts.size_bytes.value);
+            file.plan.prepare == Prepare::UseExisting
+                && there.is_none_or(|there| there > file.plan.offset_bytes + file.plan.size_bytes)
+        };
+        if let Some(file) = files.iter().find(reaches_beyond) {
+            let lack = format!("would cut off what `{}` holds behind the region", file.plan.path);
+            return refuse(
+                "filename",
+                lack,
+                "say a `size` that reaches the file's end, or let it make a file of its own",
+            );
         }
     }
     Ok(())

@@ -279,7 +279,7 @@ pub(super) fn existing_file(
     // As of new files: several spellings of one path are one file, by the name that came first.
     let name = planner.spellings.entry(plain(path)).or_insert_with(|| path.to_owned()).clone();
     let may_grow = facts.kind == TargetKind::File
-        && !usage.moves_no_data
+        && !(usage.moves_no_data && usage.needs_content)
         && values.paths("extend_existing").is_some_and(|named| named.iter().any(|name| name == path));
     let appends = values.bool("file_append");
     let is_device = facts.kind == TargetKind::BlockDevice;
