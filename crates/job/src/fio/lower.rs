@@ -159,6 +159,7 @@ fn job(section: &Section, run: &mut Run, problems: &mut Problems) -> bool {
         }
     }
     buffer_offset(&mut said, run, problems);
+    flushes(&mut said, run);
     let group_begins = !run.jobs.is_empty() && (said.is_on("stonewall") || section.waits || said.is_on("new_group"));
     run.group += u32::from(group_begins);
     let (waits_for_others, waited_for) = waits_for(&said, run, problems);
@@ -363,6 +364,8 @@ fn take(
             rw
         }
         ("fallocate", "posix") => "native",
+        // fio takes none for one.
+        ("loops", "0") => "1",
         ("invalidate", "" | "1") => "each_pass",
         // fio looks whether the kernel knows them, and every kernel with io_uring that is still served does.
         ("nonvectored", "-1") => "1",
@@ -630,6 +633,16 @@ fn buffer_offset(said: &mut Said, run: &mut Run, problems: &mut Problems) {
         run.remark("`iomem_align` has no effect: buffers begin with a page anyway".to_owned());
     }
     said.spec.set("buffer_offset", bytes.to_string(), origin);
+}
+
+/// Where both flushes are due fio makes the larger one only: `fdatasync` that never comes alone has no effect.
+fn flushes(said: &mut Said, run: &mut Run) {
+    let every = |name: &str| said.spec.options.get(name)?.text.parse::<u64>().ok().filter(|every| *every > 0);
+    let (Some(fsync), Some(fdatasync)) = (every("fsync"), every("fdatasync")) else { return };
+    if fdatasync.is_multiple_of(fsync) {
+        said.spec.options.remove("fdatasync");
+        run.remark(format!("`fdatasync={fdatasync}` has no effect beside `fsync={fsync}`, as in fio"));
+    }
 }
 
 /// What repeated blocks are drawn from.
