@@ -113,7 +113,7 @@ fn an_existing_file_is_never_extended() {
     for rw in ["read", "write"] {
         let job = ["run", "--rw", rw, "--size", "2m", "--filename", "data", "--overwrite_existing", "data"];
         let job = if rw == "read" { &job[..7] } else { &job[..] };
-        sandbox.run(job).assert_refused(&["rule: size_beyond_target", "only if `extend_existing` names it"]);
+        sandbox.run(job).assert_refused(&["rule: size_beyond_target", "say a smaller `size`", "`extend_existing`"]);
     }
     assert_eq!(sandbox.listing(), before);
 }
