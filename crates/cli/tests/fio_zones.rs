@@ -103,7 +103,7 @@ fn what_was_written_in_zones_is_verified_as_far_as_it_was_written() {
     let write =
         "--filename=f --size=256k --bs=4k --verify=crc32c --zonemode=zbd --zonesize=64k --zonecapacity=32k --name=w";
     for rw in ["write", "randwrite", "write --zoneskip=64k"] {
-        let plain = format!("--unlink=1 {write} --rw={rw} --name=r --stonewall --rw=read --zonemode=none");
+        let plain = format!("--unlink=1 {write} --rw={rw} --name=r --stonewall --rw=read --zonemode=none --zonesize=0");
         refused(&sandbox, &plain, "no job before it writes verifiable blocks");
         let (ios, _) = ours(&sandbox, &format!("{write} --rw={rw} --name=r --stonewall --rw=read"));
         let most = if rw.contains("skip") { 16 } else { 32 };
