@@ -906,6 +906,17 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "file_service_ios",
+        is_in_fio: false,
+        kind: ValueKind::Count { min: 1, max: 1 << 31 },
+        unit: "I/Os",
+        default: DefaultValue::Text("1"),
+        summary: "I/Os to a file before the next one is chosen, unless its pass is over before",
+        detail: "fio writes it behind `file_service_type`: `file_service_type=roundrobin:4`.",
+        section: Section::Target,
+        ..BASE
+    },
+    OptionRow {
         name: "openfiles",
         kind: ValueKind::Count { min: 0, max: 65_536 },
         unit: "files",

@@ -788,3 +788,17 @@ fn words_of_fios_own_examples_are_taken() {
     assert!(threads.notes.iter().any(|note| note.contains("always threads")), "{:?}", threads.notes);
     assert!(wrong("--name=a --size=1m --rw=randrw --create_on_open=1").render().contains("just writes"));
 }
+
+#[test]
+fn what_stands_behind_the_choice_of_files_is_how_many_ios_each_has() {
+    let said = |value: &str| {
+        let job = line(&format!("--name=z --size=2m --nrfiles=4 --file_service_type={value}")).jobs.remove(0);
+        let ios = job.options.get("file_service_ios").map_or(String::new(), |value| value.text.clone());
+        format!("{} {ios}", text(&job, "file_service_type"))
+    };
+    assert_eq!(said("roundrobin:4"), "roundrobin 4");
+    assert_eq!(said("random:8"), "random 8");
+    assert_eq!(said("sequential:2"), "sequential ");
+    assert_eq!(said("roundrobin:0"), "sequential ");
+    assert_eq!(said("random:8 --file_service_type=roundrobin"), "roundrobin ");
+}

@@ -239,6 +239,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("unlink_each_loop", &[("rw", "write"), ("loops", "2")], "true"),
         ("nrfiles", &[], "4"),
         ("file_service_type", &[("nrfiles", "2")], "random"),
+        ("file_service_ios", &[("nrfiles", "2")], "4"),
         ("offset", &[], "64k"),
         ("offset_align", &[("filename", "/mnt/old"), ("offset", "33%"), ("size", "64k")], "64k"),
         ("overwrite", &[("rw", "write")], "true"),

@@ -38,6 +38,9 @@ pub struct JobPlan {
     pub files: Vec<FilePlan>,
     /// Which file the next I/O goes to.
     pub file_selection: FileSelection,
+    /// I/Os to a file before the next one is chosen, unless its pass is over before; 0: one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ios_per_file: u32,
     /// How many of them are in use at a time: the next one begins when a pass over one of them is over. 0: all.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub files_at_a_time: u32,
@@ -157,6 +160,7 @@ impl JobPlan {
             workers: 1,
             files: Vec::new(),
             file_selection: FileSelection::RoundRobin,
+            ios_per_file: 0,
             files_at_a_time: 0,
             pattern: Pattern {
                 mix: OpMix::Only(OpKind::Read),

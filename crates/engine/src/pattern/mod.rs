@@ -38,6 +38,8 @@ pub struct Generator {
     files: Vec<FileCursor>,
     selection: Selection,
     file: usize,
+    /// I/Os to a file before the next one is chosen, and how many of them are to come.
+    stay: (u32, u32),
     mix: OpMix,
     /// Says what comes next, where reads and writes have rates of their own: the same as the worker's.
     turns: Option<Calendar>,
@@ -394,6 +396,7 @@ impl Generator {
             files,
             selection,
             file: 0,
+            stay: (plan.ios_per_file.max(1), 0),
             mix: pattern.mix,
             turns,
             now_ns: 0,
@@ -639,7 +642,10 @@ impl Generator {
             Some(_) => wanted.min(self.left_bytes),
             None => wanted.min(self.left_bytes / self.unit * self.unit),
         };
+        let stays = self.stay.1 > 0;
+        self.stay.1 = if stays { self.stay.1 - 1 } else { self.stay.0 - 1 };
         match &mut self.selection {
+            _ if stays => {}
             Selection::InTurn | Selection::Sequential => {}
             Selection::Random => self.file = below(&mut self.rng, self.files.len() as u64) as usize,
             Selection::Rounds(rounds) => self.file = rounds.next(&mut self.rng),
@@ -651,7 +657,14 @@ impl Generator {
             None => file.place_next(op, (wanted, is_fixed), unit, &mut self.rng),
             Some(steps) => file.step_next(steps, op, wanted, unit, &mut self.rng),
         };
+        // What may come again has no passes, unless only so many files are in use.
+        if is_pass_over
+            && (matches!(self.selection, Selection::Rounds(_)) || !matches!(file.place, Place::Sampled { .. }))
+        {
+            self.stay.1 = 0;
+        }
         match &mut self.selection {
+            Selection::InTurn if self.stay.1 > 0 => {}
             Selection::InTurn => self.file = (file_index + 1) % self.files.len(),
             Selection::Sequential if is_pass_over => self.file = (file_index + 1) % self.files.len(),
             Selection::Rounds(rounds) if is_pass_over => rounds.leave(),

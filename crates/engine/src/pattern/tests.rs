@@ -673,3 +673,27 @@ fn no_file_that_was_made_again_goes_on_behind_a_hole() {
         assert_eq!(blocks.len(), 100, "all of the larger file, before it is removed");
     }
 }
+
+/// The files in the order in which fio 3.33 reads them.
+#[test]
+fn a_file_has_so_many_ios_before_the_next_one_is_chosen() {
+    let order = |selection, ios, blocks: u64, most| -> String {
+        let sizes = BlockSizes::Fixed(UNIT);
+        let mut plan = with_files(plan(1, 0, READ, Order::Sequential, sizes), 4, selection);
+        plan.files.iter_mut().for_each(|file| file.size_bytes = blocks * UNIT);
+        plan.limits.io_bytes = 4 * blocks * UNIT;
+        plan.files_at_a_time = most;
+        plan.ios_per_file = ios;
+        take(&plan, 0, 100).iter().map(|request| char::from(b'0' + request.file as u8)).collect()
+    };
+    let turns = FileSelection::RoundRobin;
+    assert_eq!(order(turns, 2, 10, 0), "00112233".repeat(5));
+    assert_eq!(order(turns, 4, 10, 0), "0000111122223333000011112222333300112233");
+    assert_eq!(order(turns, 3, 4, 0), "0001112223330123");
+    assert_eq!(order(turns, 3, 4, 2), "0001110122233323");
+    let drawn = order(FileSelection::Random, 4, 8, 0);
+    for four in drawn.as_bytes().chunks(4) {
+        assert!(four.iter().all(|file| *file == four[0]), "{drawn}");
+    }
+    assert_eq!(drawn.len(), 32);
+}

@@ -363,6 +363,27 @@ fn take(
             }
             rw
         }
+        ("file_service_type", text) => {
+            // What an earlier word said is over.
+            values.remove("file_service_ios");
+            let (name, ios) = text.split_once(':').map_or((text, None), |(name, ios)| (name, Some(ios)));
+            match ios.map(|ios| read_number(ios, base)) {
+                // As in fio none means to the file's end.
+                Some(Ok(0)) if name == "roundrobin" => "sequential",
+                // It is to the end of each whatever is said.
+                Some(Ok(_)) if name == "sequential" => name,
+                Some(Ok(ios)) => {
+                    let text = ios.max(1).to_string();
+                    values.insert("file_service_ios", SpecValue { text, origin: word.origin() });
+                    name
+                }
+                Some(Err(bad)) => {
+                    let at = word.value_place(&(name.len() + 1..text.len()));
+                    return problems.add(at, format!("`file_service_type`: {}", bad.message), None);
+                }
+                None => name,
+            }
+        }
         ("fallocate", "posix") => "native",
         // fio takes none for one.
         ("loops", "0") => "1",
@@ -411,9 +432,9 @@ fn special(option: &FioOption, word: &Word) -> Option<FioProblem> {
             format!("`fallocate={text}` makes a file whose length says nothing of its space, which is not done here"),
             "`fallocate=native`, or `none` to measure appending",
         ),
-        "file_service_type" if text.contains(':') => (
-            format!("`file_service_type={text}` stays with a file for some I/Os, which is not done here"),
-            "leave out what follows the colon",
+        "file_service_type" if matches!(text.split(':').next(), Some("zipf" | "pareto" | "normal" | "gauss")) => (
+            format!("`file_service_type={text}` draws files by a distribution, which is not done here"),
+            "`random`, or fewer files with a `random_distribution`",
         ),
         "mem" if text.contains(':') => (
             format!("`mem={text}` puts the buffers into a file, whose writing back is I/O beside what is measured"),

@@ -257,6 +257,12 @@ pub(super) fn plan_job(
         Some("random") => FileSelection::Random,
         _ => FileSelection::RoundRobin,
     };
+    let is_in_turn = files.len() > 1 && file_selection != FileSelection::Sequential;
+    if !is_in_turn {
+        let because = if files.len() > 1 { "each file is used to its end" } else { "there is one file" };
+        note_unused(planner, values, &["file_service_ios"], because);
+    }
+    let ios_per_file = values.small("file_service_ios").filter(|ios| is_in_turn && *ios > 1).unwrap_or(0);
     let files_at_a_time = plan_files_at_a_time(planner, values, file_selection, files.len());
     let simulated = match engine {
         EngineKind::Simulated => Some(values.simulated("simulated")),
@@ -290,6 +296,7 @@ pub(super) fn plan_job(
         workers: values.small("numjobs").unwrap_or(1),
         files: files.into_iter().map(|file| file.plan).collect(),
         file_selection,
+        ios_per_file,
         files_at_a_time,
         pattern: Pattern { mix: ops.mix, order, read_sizes, write_sizes, trim_sizes, steps },
         zones,

@@ -34,6 +34,7 @@ const SAID_BY_THE_LOG: &[&str] = &[
     "nrfiles",
     "openfiles",
     "file_service_type",
+    "file_service_ios",
     "size",
     "filesize",
     "io_size",
