@@ -114,30 +114,20 @@ pub fn engine_help(name: Option<&str>) -> Option<String> {
             "uncached",
             "nowait",
             "atomic",
-            "cmdprio_percentage",
-            "cmdprio_class",
-            "cmdprio",
-            "cmdprio_hint",
-            "cmdprio_bssplit",
         ],
         "exec" => &["program", "arguments", "grace_time", "std_redirect"],
         "cpuio" => &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"],
         "pvsync2" => &["hipri", "hipri_percentage", "uncached", "nowait", "atomic"],
-        "libaio" => &[
-            "userspace_reap",
-            "uncached",
-            "nowait",
-            "atomic",
-            "cmdprio_percentage",
-            "cmdprio_class",
-            "cmdprio",
-            "cmdprio_hint",
-            "cmdprio_bssplit",
-        ],
+        "libaio" => &["userspace_reap", "uncached", "nowait", "atomic"],
         "mmap" => &["thp"],
         "filestat" => &["stat_type"],
         _ => &[],
     };
+    let of_priority: &[&str] = match ours {
+        "io_uring" | "libaio" => &["cmdprio_percentage", "cmdprio_class", "cmdprio", "cmdprio_hint", "cmdprio_bssplit"],
+        _ => &[],
+    };
+    let own = [own, of_priority].concat();
     if let Some(option) = option {
         let own = own.iter().find(|own| find(option).is_some_and(|option| option.name == **own))?;
         return command_help(Some(own));
