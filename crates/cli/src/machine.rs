@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use trueio_device::{Holder, HolderKind, Holders, System};
 use trueio_engine::{Access, availability};
 use trueio_job::{
@@ -179,12 +179,15 @@ impl FactsSource for Live {
         if let Ok(found) = std::fs::metadata(path) {
             return Identity::Inode { device: found.dev(), inode: found.ino() };
         }
-        // A directory is what it is under every name, too; nothing is there to be a link itself.
-        let whole = match (std::fs::metadata(directory_of(path)), path.file_name()) {
-            (Ok(place), Some(name)) => format!("{}:{}/{}", place.dev(), place.ino(), name.to_string_lossy()),
-            _ => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned(),
-        };
-        Identity::Name(whole)
+        // A directory is what it is under every name, too; nothing is there to be a link itself. The path's own directory
+        // may be one that will be made.
+        for ancestor in path.ancestors().skip(1) {
+            let place = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
+            let (Ok(place), Ok(rest)) = (std::fs::metadata(place), path.strip_prefix(ancestor)) else { continue };
+            let rest: PathBuf = rest.components().collect();
+            return Identity::Name(format!("{}:{}/{}", place.dev(), place.ino(), rest.display()));
+        }
+        Identity::Name(path.to_string_lossy().into_owned())
     }
 
     fn obstacle(&self, path: &str, is_document: bool) -> Option<String> {

@@ -408,6 +408,25 @@ fn jobs_write_below_the_servers_directory_and_where_its_command_line_says() {
     assert_eq!(listing(server.sandbox.root()), before);
     assert!(!here.path("new").exists());
     assert_eq!(hash(&fs::read(&outside).expect("content")), content);
+    // Neither a directory that would be made outside, though the file itself is named to the server, nor one behind a link.
+    let there = format!("{root}/d/f");
+    let file_only = Server::start(&format!("--allow-write={there}"));
+    std::os::unix::fs::symlink(here.root(), server.sandbox.path("way")).expect("a link");
+    for (server, words) in [
+        (&server, format!("rw=write\nfilename={there}")),
+        (&server, "rw=write\nfilename=way/d/f".to_owned()),
+        (&server, "rw=read\nfilename=../trueio-d/f".to_owned()),
+        (&file_only, format!("rw=write\nfilename={there}")),
+    ] {
+        job(&words);
+        let ran = fio(&here, &["j.fio", &server.client()]);
+        ran.assert_code(1);
+        assert!(ran.err.contains("may write below its working directory"), "{words}: {ran:?}");
+        assert!(!here.path("d").exists() && !server.sandbox.path("../trueio-d").exists(), "{words}");
+    }
+    job("rw=write\nfilename=new/e/f");
+    fio(&here, &["j.fio", &server.client()]).assert_code(0);
+    assert!(server.sandbox.path("new/e/f").is_file());
     // To read is no harm, and what lies below may be made and written again.
     for words in
         [format!("rw=read\nfilename={old}"), "rw=write\ndirectory=sub".into(), "rw=write\ndirectory=sub".into()]

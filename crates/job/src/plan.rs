@@ -38,7 +38,7 @@ mod values;
 mod verify;
 mod zones;
 
-pub(crate) use files::join_path;
+pub(crate) use files::{directory_of, join_path};
 pub(crate) use job::splitmix64;
 pub(crate) use output::logs_of;
 pub(crate) use replay::replay_of;
@@ -279,6 +279,7 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
         notes: Vec::new(),
         looked: BTreeMap::new(),
         created: BTreeMap::new(),
+        directories: BTreeSet::new(),
         spellings: BTreeMap::new(),
     };
     let mut jobs: Vec<JobPlan> = Vec::new();
@@ -309,6 +310,7 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     across::check_verify(&mut planner, &jobs)?;
     zones::check_shared(&planner, &jobs)?;
     check_remade(&jobs)?;
+    planner.check_directories(&jobs)?;
     user::check_users(facts, &jobs, specs)?;
     check_phases(&jobs, machine)?;
     let idle_baseline_ns = machine.idle_baseline_ns;
@@ -324,6 +326,8 @@ struct Planner<'a> {
     looked: BTreeMap<String, Target>,
     /// Files that the run will create, by path.
     created: BTreeMap<String, Created>,
+    /// Directories that are made for the files of the job that is being planned, in plain form.
+    directories: BTreeSet<String>,
     /// How the path of each of them was spelled first, by the path in its plain form.
     spellings: BTreeMap<String, String>,
 }
@@ -351,6 +355,20 @@ impl Planner<'_> {
                 file.remove_after = created.remove_after;
             }
         }
+    }
+
+    /// What one job makes as a directory is no file of another.
+    fn check_directories(&self, jobs: &[JobPlan]) -> Result<(), Refusal> {
+        for job in jobs {
+            if let Some(path) = job.directories.iter().find_map(|directory| self.spellings.get(directory)) {
+                let users = jobs.iter().filter(|other| other.files.iter().any(|file| file.path == *path));
+                let file_of = users.map(|other| other.name.as_str()).next().unwrap_or_default();
+                let reason = format!("job `{file_of}` makes it as a file, and a file of this job lies in it");
+                let rule = Box::new(Rule::CannotCreateHere { path: path.clone(), reason });
+                return Err(Refusal { job: Some(job.name.clone()), origin: None, rule });
+            }
+        }
+        Ok(())
     }
 
     /// What is to be created must fit, but for what a job fills until it is full and says so (`ignore_error`, `fill_device`).

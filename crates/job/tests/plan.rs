@@ -855,6 +855,42 @@ fn a_new_file_needs_a_size_a_directory_and_room() {
     );
 }
 
+/// Goal: of fio's jobs alone, directories in the names of new files are made, each behind the one that it is in, where files
+/// may be made, and not the one that `directory` says.
+#[test]
+fn directories_in_names_are_made_for_fios_jobs_where_files_may_be() {
+    let planned = |options: &[(&str, &str)]| {
+        let fio = FioJob { name: "a/b".into(), clones: 1, number: 1, ..FioJob::default() };
+        let spec = JobSpec { fio: Some(Box::new(fio)), ..spec("a", options) };
+        plan(&[spec], &Described, &machine())
+    };
+    let made = |options: &[(&str, &str)]| planned(options).expect("it is planned").jobs.remove(0).directories;
+    let of_file = |filename: &str| made(&[("size", "1m"), ("filename", filename)]);
+    assert_eq!(of_file("new"), [""; 0]);
+    assert_eq!(of_file("/mnt/new"), [""; 0]);
+    assert_eq!(of_file("/mnt/a//b/./new"), ["/mnt/a", "/mnt/a/b"]);
+    assert_eq!(of_file("b/new:a/c/new:a/new"), ["a", "a/c", "b"]);
+    assert_eq!(made(&[("size", "1m"), ("directory", "/mnt"), ("filename", "a/new")]), ["/mnt/a"]);
+    let rule = |options: &[(&str, &str)]| planned(options).expect_err("it is refused").rule.name();
+    for (filename, name) in [
+        ("/dev/typo/new", "cannot_create_here"),
+        ("/dev/typo/again/new", "cannot_create_here"),
+        ("/cdrom/a/new", "cannot_create_here"),
+        ("a/../new", "cannot_create_here"),
+        ("a/new/", "cannot_create_here"),
+        ("a:a/new", "cannot_create_here"),
+        ("/dev/vdb/a", "wrong_kind_of_target"),
+        ("/mnt/old/a/new", "wrong_kind_of_target"),
+        ("/secret/a/new", "target_unreadable"),
+        // In this world the root is nothing.
+        ("/a/new", "directory_missing"),
+    ] {
+        assert_eq!(rule(&[("size", "1m"), ("filename", filename)]), name, "{filename}");
+    }
+    assert_eq!(rule(&[("size", "1m"), ("directory", "/mnt/a"), ("filename", "b/new")]), "directory_missing");
+    assert_eq!(rule_name(&[("size", "1m"), ("filename", "/mnt/a/new")]), "directory_missing");
+}
+
 #[test]
 fn room_is_counted_over_all_files_of_all_jobs_and_a_shared_file_once() {
     let six = [("size", "6g")];

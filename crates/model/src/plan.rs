@@ -36,6 +36,10 @@ pub struct JobPlan {
     pub workers: u32,
     /// The files, shared by all workers.
     pub files: Vec<FilePlan>,
+    /// Directories that stand in the names of its new files and do not exist: made before the files, with mode 0700, for
+    /// whoever makes those. They stay. Sorted, so that each stands behind the one that it is in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<String>,
     /// Which file the next I/O goes to.
     pub file_selection: FileSelection,
     /// I/Os to a file before the next one is chosen, unless its pass is over before; 0: one.
@@ -159,6 +163,7 @@ impl JobPlan {
             engine,
             workers: 1,
             files: Vec::new(),
+            directories: Vec::new(),
             file_selection: FileSelection::RoundRobin,
             ios_per_file: 0,
             files_at_a_time: 0,

@@ -5,11 +5,11 @@
 
 use crate::Observer;
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -31,6 +31,15 @@ pub enum FileError {
         /// Why.
         #[source]
         source: Box<trueio_direct::OpenError>,
+    },
+    /// Making a directory failed.
+    #[error("the directory `{path}` cannot be made")]
+    Directory {
+        /// The directory.
+        path: String,
+        /// Why.
+        #[source]
+        source: io::Error,
     },
     /// Unlinking our own new file failed.
     #[error("`{path}`, which was just created, cannot be unlinked")]
@@ -151,6 +160,8 @@ fn zone_limit(sys: &Path, device: u64, name: &str) -> u32 {
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
     files: BTreeMap<String, Ready>,
+    /// Directories that were made for them.
+    directories: BTreeSet<String>,
     /// Block devices that are written, by their numbers, claimed from the first phase that writes them to the end of
     /// the run. One claim for all jobs: each O_EXCL open is a holder of its own, so two jobs would
     /// shut each other out, and a ring that is still being torn down would shut out the next phase.
@@ -246,6 +257,22 @@ impl Prepared {
             self.claims.insert(device, claim);
         }
         Ok(())
+    }
+
+    /// Makes the directories of a job's new files, once, for its user.
+    pub(crate) fn make_directories(&mut self, job: &JobPlan) -> Result<(), FileError> {
+        if job.directories.iter().all(|path| self.directories.contains(path)) {
+            return Ok(());
+        }
+        acting(job.user, || {
+            for path in &job.directories {
+                if !self.directories.contains(path) {
+                    make_directory(path).map_err(|source| FileError::Directory { path: path.clone(), source })?;
+                    self.directories.insert(path.clone());
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Makes a file ready, once: later calls for the same path only look whether somebody else made it longer. A new
@@ -414,6 +441,22 @@ impl Prepared {
         OpenOptions::new().read(true).write(writes).policy(policy).sync(sync).open(&path).map_err(|source| {
             FileError::Open { job: job.name.clone(), path: file.path.clone(), source: Box::new(source) }
         })
+    }
+}
+
+/// Makes a directory for this user alone. Another run of the same user may have been quicker; what somebody else put
+/// there meanwhile, or a link, is not what the plan looked at.
+fn make_directory(path: &str) -> io::Result<()> {
+    match std::fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let found = std::fs::symlink_metadata(path)?;
+            let is_ours = found.uid() == rustix::process::geteuid().as_raw();
+            match found.is_dir() && is_ours {
+                true => Ok(()),
+                false => Err(io::Error::other("somebody else has made something of that name meanwhile")),
+            }
+        }
+        made => made,
     }
 }
 

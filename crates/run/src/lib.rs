@@ -240,6 +240,7 @@ impl<'a> Session<'a> {
         descriptors::provide(jobs).map_err(|reason| Outcome::Failed { reason })?;
         for job in jobs.iter().filter(|job| job.phase as usize == index) {
             self.prepared.claim(job).map_err(|error| failed(&error))?;
+            self.prepared.make_directories(job).map_err(|error| failed(&error))?;
             for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
                 let sharing = Sharing::of(jobs, &file.path, job.phase);
                 match self.prepared.prepare(file, job.user, sharing, job.seed, self.stop, observer) {

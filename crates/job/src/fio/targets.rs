@@ -8,7 +8,7 @@
 
 use super::lower::{preset, writes};
 use super::{FioError, FioProblem, Settings};
-use crate::plan::{FactsSource, Target, join_path, logs_of, replay_of};
+use crate::plan::{FactsSource, Target, directory_of, join_path, logs_of, replay_of};
 use crate::table::row;
 use crate::value::{Extent, Value, ValueKind, write_bytes, write_paths};
 use trueio_model::{EngineKind, JobSpec, LogKind, OpKind, Origin, SpecValue, TargetKind};
@@ -110,14 +110,14 @@ fn other_scheduler(spec: &JobSpec, facts: &dyn FactsSource) -> Option<FioProblem
     let wanted = wanted.text.as_str();
     let mut disks = Vec::new();
     for path in paths(spec) {
-        // Of a file that will be made, those of the directory.
-        let directory = path.rfind('/').map_or(".", |at| if at == 0 { "/" } else { &path[..at] });
-        let found = match facts.look(&path) {
-            Target::Present(found) => Some(found),
-            _ => match facts.look(directory) {
-                Target::Present(found) => Some(found),
-                _ => None,
-            },
+        // Of a file that will be made, those of the nearest directory.
+        let mut place = path.as_str();
+        let found = loop {
+            match facts.look(place) {
+                Target::Present(found) => break Some(found),
+                Target::Missing if !["/", "."].contains(&place) => place = directory_of(place),
+                _ => break None,
+            }
         };
         disks.extend(found.into_iter().flat_map(|found| found.disks));
     }

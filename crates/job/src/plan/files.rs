@@ -512,23 +512,46 @@ pub(super) fn new_file(
     Ok(JobFile { plan, facts: Some(facts) })
 }
 
-/// Facts of the directory in which a file will be created.
-pub(super) fn directory_facts(planner: &mut Planner, values: &Values, path: &str) -> Result<TargetFacts, Refusal> {
-    let directory = match path.trim_end_matches('/').rsplit_once('/') {
+/// The directory in which a path lies.
+pub(crate) fn directory_of(path: &str) -> &str {
+    match path.rsplit_once('/') {
         Some(("", _)) => "/",
         Some((directory, _)) => directory,
         None => ".",
-    };
+    }
+}
+
+/// Facts of the directory in which a file will be created; if that one will be made, too, of the one in which it is.
+pub(super) fn directory_facts(planner: &mut Planner, values: &Values, path: &str) -> Result<TargetFacts, Refusal> {
+    let nearest = directory_of(path.trim_end_matches('/'));
+    let mut directory = nearest;
     let option = if values.is_said("directory") { "directory" } else { "filename" };
-    let facts = match planner.look(directory) {
-        Target::Present(facts) => *facts,
-        Target::Missing => {
-            let rule = Rule::DirectoryMissing { path: path.to_owned(), directory: directory.to_owned() };
-            return Err(values.refuse(option, rule));
-        }
-        Target::Unreadable(reason) => {
-            let rule = Rule::TargetUnreadable { path: directory.to_owned(), reason };
-            return Err(values.refuse(option, rule));
+    // What `directory` says must be there, in fio, too.
+    let is_said = |place| values.paths("directory").is_some_and(|said| plain(&said[0]) == plain(place));
+    let facts = loop {
+        match planner.look(directory) {
+            Target::Present(facts) => break *facts,
+            Target::Missing if !values.makes_directories || is_said(directory) || ["/", "."].contains(&directory) => {
+                let rule = Rule::DirectoryMissing { path: path.to_owned(), directory: directory.to_owned() };
+                return Err(values.refuse(option, rule));
+            }
+            Target::Missing => {
+                match directory.rsplit('/').next() {
+                    Some("" | ".") => {}
+                    Some("..") => {
+                        let reason = "`..` stands behind a directory that does not exist".to_owned();
+                        return Err(values.refuse(option, Rule::CannotCreateHere { path: path.to_owned(), reason }));
+                    }
+                    _ => {
+                        planner.directories.insert(plain(directory));
+                    }
+                }
+                directory = directory_of(directory);
+            }
+            Target::Unreadable(reason) => {
+                let rule = Rule::TargetUnreadable { path: directory.to_owned(), reason };
+                return Err(values.refuse(option, rule));
+            }
         }
     };
     if facts.kind != TargetKind::Directory {

@@ -295,6 +295,7 @@ pub(super) fn plan_job(
         engine,
         workers: values.small("numjobs").unwrap_or(1),
         files: files.into_iter().map(|file| file.plan).collect(),
+        directories: std::mem::take(&mut planner.directories).into_iter().collect(),
         file_selection,
         ios_per_file,
         files_at_a_time,

@@ -5,6 +5,7 @@
 //!
 //! Cannot see: rights that change until the job begins. The run then ends with the same words.
 
+use super::files::{directory_of, plain};
 use super::job::note_unused;
 use super::values::Values;
 use super::{FactsSource, PathUse, Planner};
@@ -54,7 +55,20 @@ pub(super) fn check_users(facts: &dyn FactsSource, jobs: &[JobPlan], specs: &[Jo
                 }
                 None => {}
             }
-            let path = if usage == PathUse::MakeFilesIn { directory_of(&path) } else { &path };
+            let mut path = path.as_str();
+            if usage == PathUse::MakeFilesIn {
+                path = directory_of(path);
+                while job.directories.binary_search(&plain(path)).is_ok() {
+                    let is_its = |other: &&JobPlan| other.directories.binary_search(&plain(path)).is_ok();
+                    match jobs.iter().find(is_its).filter(|maker| maker.user != job.user) {
+                        Some(maker) => {
+                            let reason = format!("job `{}` makes it, as another user and for nobody else", maker.name);
+                            return refuse(path, usage.verb(), reason);
+                        }
+                        None => path = directory_of(path),
+                    }
+                }
+            }
             if let Err(reason) = facts.may_use(user, path, usage) {
                 return refuse(path, usage.verb(), reason);
             }
@@ -89,12 +103,4 @@ fn uses(job: &JobPlan) -> Vec<(String, PathUse)> {
         uses.extend(states().filter(|_| verify.saves_state).map(|path| (path, PathUse::MakeFilesIn)));
     }
     uses
-}
-
-fn directory_of(path: &str) -> &str {
-    match path.rsplit_once('/') {
-        Some(("", _)) => "/",
-        Some((directory, _)) => directory,
-        None => ".",
-    }
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -326,18 +326,17 @@ fn keep_within(plan: &Plan, permits: &[String]) -> Result<(), String> {
             !matches!(file.prepare, Prepare::Nothing) && (is_writing || file.prepare != Prepare::UseExisting)
                 || job.engine.works_on_names()
         });
-        for file in touched {
-            let found = true_path(Path::new(&file.path));
+        // A directory that is made for a file may lie outside of what is allowed, though the file itself is named.
+        for path in touched.map(|file| &file.path).chain(&job.directories) {
+            let found = true_path(Path::new(path));
             if found.is_some_and(|found| allowed.iter().any(|place| found.starts_with(place))) {
                 continue;
             }
             return Err(format!(
-                "job `{}` was not started\n  because: it would write to `{}`, and this server's clients may write below \
-                 its working directory `{}` only\n\nhint: if that is meant, start the server with `--allow-write={}`",
+                "job `{}` was not started\n  because: it would write to `{path}`, and this server's clients may write below \
+                 its working directory `{}` only\n\nhint: if that is meant, start the server with `--allow-write={path}`",
                 job.name,
-                file.path,
                 here.display(),
-                file.path
             ));
         }
     }
@@ -360,13 +359,23 @@ fn keep_nothing(plan: &Plan, is_readonly: bool) -> Result<(), String> {
     }
 }
 
-/// A path without links; of what does not exist, the directory's.
+/// A path without links; of what does not exist, that of the nearest directory which does, with the rest behind it.
+/// `None` for what leads nowhere, or out of a directory that is still to be made.
 fn true_path(path: &Path) -> Option<PathBuf> {
-    if let Ok(found) = path.canonicalize() {
-        return Some(found);
+    for ancestor in path.ancestors() {
+        let there = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
+        match there.canonicalize() {
+            Ok(found) => {
+                let rest = path.strip_prefix(ancestor).expect("an ancestor is the beginning");
+                let is_plain = rest.components().all(|part| matches!(part, Component::Normal(_)));
+                return is_plain.then(|| found.join(rest));
+            }
+            // A link to nothing is there.
+            Err(_) if there.symlink_metadata().is_ok() => return None,
+            Err(_) => {}
+        }
     }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Some(directory.canonicalize().ok()?.join(path.file_name()?))
+    None
 }
 
 /// Hears what the client says while the jobs wait and run: the first word lets them begin. When it goes away, or says
