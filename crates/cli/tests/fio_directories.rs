@@ -70,10 +70,7 @@ fn directories_in_names_are_made_as_fio_makes_them_and_stay() {
             "--name=x --filename_format=$jobname/$jobnum/$filenum --nrfiles=2 --numjobs=2 --rw=write",
             &["x/ 0700", "x/0/ 0700", "x/0/0 4096", "x/0/1 4096", "x/1/ 0700", "x/1/0 4096", "x/1/1 4096"],
         ),
-        (
-            "--name=p/a --rw=write --name=p/b --rw=write --stonewall",
-            &["p/ 0700", "p/a.0.0 8192", "p/b.0.0 8192"],
-        ),
+        ("--name=p/a --rw=write --name=p/b --rw=write --stonewall", &["p/ 0700", "p/a.0.0 8192", "p/b.0.0 8192"]),
         ("--name=x --filename=p/q --rw=write --ioengine=null", &[]),
     ];
     for (line, new) in known {
