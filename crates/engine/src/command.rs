@@ -321,7 +321,7 @@ fn written(pid: i32) -> Option<(u64, u64)> {
 
 fn show_progress(pid: i32, progress: &Progress, begin: Instant) {
     if let Some((bytes, calls)) = written(pid) {
-        progress.byte_count.store(bytes, Relaxed);
+        progress.byte_counts[1].store(bytes, Relaxed);
         progress.io_count.store(calls, Relaxed);
         let mean_ns = begin.elapsed().as_nanos() as u64 / calls.max(1);
         progress.latency_ns_p50.store(mean_ns, Relaxed);

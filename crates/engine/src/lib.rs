@@ -46,7 +46,7 @@ pub use engines::{
     TrimCall, Vsync, advise, availability,
 };
 pub use file_lock::FileLock;
-pub use log::{IssuedIo, LogChunk, LogDoor, LoggedIo, log_channel};
+pub use log::{IoStep, IssuedIo, LogChunk, LogDoor, LoggedIo, log_channel};
 pub use output_file::{create_output, open_output};
 pub use pattern::Generator;
 pub use recorder::{Progress, WorkerReport};

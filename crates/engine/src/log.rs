@@ -47,8 +47,21 @@ pub struct IssuedIo {
     pub request: Request,
     /// The slot of the queue that it has; only one at a time does.
     pub slot: u32,
-    /// It is complete now: told only where each I/O is shown.
-    pub is_complete: bool,
+    /// What happens to it.
+    pub step: IoStep,
+    /// The block of its file's region that was drawn for it, where that is shown and it was drawn.
+    pub drawn: Option<u64>,
+}
+
+/// What happens to an I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoStep {
+    /// It is issued.
+    Issued,
+    /// It is complete: told only where each I/O is shown.
+    Complete,
+    /// What it read is compared with what was written: told only where that is shown.
+    Compared,
 }
 
 /// I/Os of one worker, in the order in which they were handed over.

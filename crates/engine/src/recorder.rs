@@ -8,7 +8,9 @@
 //! Progress is a few relaxed atomic stores per interval, on a cache line of the worker's own.
 
 use crate::priority::PriorityRecorder;
+use crate::worker::INTERVAL_NS;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 use trueio_model::{
     CriterionRecord, DepthSearch, Histogram, IoFailure, LatencySet, OpKind, OpRecord, QueueCounts, SampledIo,
     SeriesRow, ThreadUsage, VerifyFailure, ZoneUse,
@@ -67,12 +69,22 @@ fn empty_set() -> LatencySet {
 pub struct Progress {
     /// I/Os completed in the measured part.
     pub io_count: AtomicU64,
-    /// Bytes transferred in the measured part.
-    pub byte_count: AtomicU64,
+    /// Bytes read, written and trimmed in the measured part.
+    pub byte_counts: [AtomicU64; 3],
     /// Median latency of the last interval, in nanoseconds.
     pub latency_ns_p50: AtomicU64,
     /// 99th percentile of the last interval, in nanoseconds.
     pub latency_ns_p99: AtomicU64,
+}
+
+impl Progress {
+    /// How often a worker renews its figures: at this and its multiples from the beginning of its measured part.
+    pub const INTERVAL: Duration = Duration::from_nanos(INTERVAL_NS);
+
+    /// Bytes transferred in the measured part.
+    pub fn byte_count(&self) -> u64 {
+        self.byte_counts.iter().map(|count| count.load(Relaxed)).sum()
+    }
 }
 
 /// Everything a worker counts.
@@ -167,7 +179,7 @@ impl Recorder {
             latency_ns_p99: 0,
             latency_ns_max: 0,
         };
-        let (mut io_count, mut byte_count) = (0, 0);
+        let mut io_count = 0;
         let mut most = 0;
         for (index, recorder) in self.ops.iter_mut().enumerate() {
             let Some(recorder) = recorder else { continue };
@@ -186,7 +198,7 @@ impl Recorder {
             }
             if index < 3 {
                 io_count += recorder.io_count;
-                byte_count += recorder.byte_count;
+                progress.byte_counts[index].store(recorder.byte_count, Relaxed);
             }
             // A row has one median: that of the operation done most often in it.
             if let Some(max) = recorder.interval.max_ns() {
@@ -202,7 +214,6 @@ impl Recorder {
             recorder.interval.drain_into(&mut recorder.set.total);
         }
         progress.io_count.store(io_count, Relaxed);
-        progress.byte_count.store(byte_count, Relaxed);
         progress.latency_ns_p50.store(row.latency_ns_p50, Relaxed);
         progress.latency_ns_p99.store(row.latency_ns_p99, Relaxed);
         self.push(row);

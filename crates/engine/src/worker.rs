@@ -74,7 +74,7 @@ pub use start::{Gate, Start};
 pub(crate) use usage::{thread_usage, usage_of, used};
 
 /// Length of a series row and of a progress update.
-const INTERVAL_NS: u64 = 100_000_000;
+pub(crate) const INTERVAL_NS: u64 = 100_000_000;
 /// Failures of different kinds that are kept; every failure is counted.
 pub(crate) const FAILURES_MAX: usize = 16;
 
@@ -208,7 +208,10 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let search = target.map(|target| Box::new(Search::new(target, plan.queue.depth, &clock)));
         let mut recorder = Recorder::new(&ops, plan.is_paced());
         recorder.priorities = PriorityRecorder::new(plan);
-        let generator = Generator::new(plan, context.worker);
+        let mut generator = Generator::new(plan, context.worker);
+        if plan.output.shows_draws {
+            generator.tell_draws();
+        }
         let made = Verifier::new(plan, context.worker)
             .and_then(|verifier| Ok((verifier, Zoned::new(plan, context.zones, generator.unit_bytes())?)));
         let (verifier, mut zoned, fatal) = match made {

@@ -48,6 +48,15 @@ pub struct OutputPlan {
     /// Each I/O is printed when it is issued and when it is complete (`--debug=io`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shows_ios: bool,
+    /// Each random place is printed when it is used (`--debug=random`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shows_draws: bool,
+    /// Each block is printed when it is filled to be verified and when it is compared (`--debug=verify`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shows_verify: bool,
+    /// Opening and closing of files is printed, and which file each I/O goes to (`--debug=file`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shows_files: bool,
 }
 
 impl Default for OutputPlan {
@@ -68,6 +77,9 @@ impl Default for OutputPlan {
             iops_average_ns: AVERAGE_NS_DEFAULT,
             logs: LogPlan::default(),
             shows_ios: false,
+            shows_draws: false,
+            shows_verify: false,
+            shows_files: false,
         }
     }
 }
@@ -76,6 +88,11 @@ impl OutputPlan {
     /// True if nothing was asked for: such a plan is left out of records.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// True if lines about single I/Os are printed.
+    pub fn shows_any(&self) -> bool {
+        self.shows_ios || self.shows_draws || self.shows_verify || self.shows_files
     }
 }
 

@@ -199,6 +199,11 @@ impl Checksum {
         !matches!(self, Checksum::Pattern | Checksum::Null)
     }
 
+    /// True if the header carries a checksum of the data.
+    pub fn has_checksum(self) -> bool {
+        self.has_header() && !matches!(self, Checksum::Meta | Checksum::PatternHdr)
+    }
+
     /// True if a block is compared with the pattern that fills it.
     pub fn compares_pattern(self) -> bool {
         matches!(self, Checksum::Pattern | Checksum::PatternHdr)

@@ -8,14 +8,19 @@
 //!
 //! Cannot see: sync calls at the job's end (they belong to no moment of a replay), and what other programs do.
 
+use crate::Observer;
 use crate::logs::{LogError, join};
 use crate::shown::Shown;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
-use trueio_engine::{IssuedIo, LogChunk, LogDoor, create_output, log_channel};
+use trueio_engine::{IoStep, IssuedIo, LogChunk, LogDoor, create_output, log_channel};
 use trueio_model::{IOLOG_HEADER, JobPlan, OpKind};
+
+/// What could not be written where lines about I/Os could not be.
+const NOT_SHOWN: &str = "--debug";
 
 /// The iologs of one phase.
 #[derive(Debug)]
@@ -34,12 +39,12 @@ impl Reader {
     fn read(&mut self, ios: &[IssuedIo]) -> Result<(), LogError> {
         if let Some(log) = &mut self.log {
             // A replay knows no ranges, fio's neither.
-            let mut ios = ios.iter().filter(|io| !io.is_complete && io.request.range_bytes().is_none());
+            let mut ios = ios.iter().filter(|io| io.step == IoStep::Issued && io.request.range_bytes().is_none());
             let written = ios.try_for_each(|io| log.write(io)).and_then(|()| log.out.flush());
             written.map_err(|source| LogError::new(log.path.clone(), source))?;
         }
         match &mut self.shown {
-            Some(shown) => shown.print(ios).map_err(|source| LogError::new("standard output".to_owned(), source)),
+            Some(shown) => shown.print(ios).map_err(|source| LogError::new(NOT_SHOWN.to_owned(), source)),
             None => Ok(()),
         }
     }
@@ -58,20 +63,23 @@ impl Iologs {
     ///
     /// # Errors
     /// A file that cannot be made.
-    pub(crate) fn start(jobs: &[JobPlan]) -> Result<Option<Self>, LogError> {
-        if jobs.iter().all(|job| job.output.logs.iolog.is_none() && !job.output.shows_ios) {
+    pub(crate) fn start(jobs: &[JobPlan], observer: &mut dyn Observer) -> Result<Option<Self>, LogError> {
+        if jobs.iter().all(|job| job.output.logs.iolog.is_none() && !job.output.shows_any()) {
             return Ok(None);
         }
+        let shown_in = if jobs.iter().any(|job| job.output.shows_any()) { observer.shown_in() } else { None };
+        let shown_in = shown_in.map(Arc::new);
         let mut workers = Vec::new();
         for job in jobs {
             // The plan made sure that a job with a log has one worker.
-            for _ in 0..job.workers {
+            for of_job in 0..job.workers {
                 let log = match &job.output.logs.iolog {
                     Some(path) => Some(Iolog::new(path, job)?),
                     None => None,
                 };
                 let number = workers.len() as u32;
-                workers.push(Reader { log, shown: job.output.shows_ios.then(|| Shown::new(job, number)) });
+                let shown = job.output.shows_any().then(|| Shown::new(job, (number, of_job), shown_in.clone()));
+                workers.push(Reader { log, shown });
             }
         }
         let (door, chunks) = log_channel();
@@ -137,7 +145,7 @@ impl Iolog {
 
 /// Writes what comes until every worker has ended. After a failure it goes on taking, so that nobody waits.
 fn write_all(mut workers: Vec<Reader>, chunks: &Receiver<LogChunk<IssuedIo>>) -> Result<(), LogError> {
-    let mut result = Ok(());
+    let mut result = each_shown(&mut workers, Shown::opened);
     for chunk in chunks {
         if let (Ok(()), Some(reader)) = (&result, workers.get_mut(chunk.worker as usize)) {
             result = reader.read(&chunk.ios);
@@ -149,5 +157,11 @@ fn write_all(mut workers: Vec<Reader>, chunks: &Receiver<LogChunk<IssuedIo>>) ->
             result = log.end().map_err(|source| LogError::new(log.path.clone(), source));
         }
     }
-    result
+    result.and_then(|()| each_shown(&mut workers, Shown::closed))
+}
+
+/// What is shown of each worker beside its I/Os.
+fn each_shown(workers: &mut [Reader], show: fn(&mut Shown) -> io::Result<()>) -> Result<(), LogError> {
+    let mut all = workers.iter_mut().filter_map(|reader| reader.shown.as_mut());
+    all.try_for_each(show).map_err(|source| LogError::new(NOT_SHOWN.to_owned(), source))
 }

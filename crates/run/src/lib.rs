@@ -11,6 +11,7 @@
 //!
 //! Cannot do: plan, print, store. Those are others' work; progress goes to an [`Observer`].
 
+mod bandwidth;
 mod criterion;
 mod descriptors;
 mod files;
@@ -25,6 +26,7 @@ mod settle;
 mod shown;
 mod strace;
 
+pub use bandwidth::BandwidthSpan;
 pub use files::FileError;
 pub use interrupt::{signal_received, watch_signals};
 pub use logs::LogError;
@@ -33,6 +35,7 @@ pub use strace::why_no_strace;
 
 use files::{Prepared, Sharing};
 use logs::SharedFiles;
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -104,6 +107,19 @@ pub trait Observer {
     /// The run so far: the phases that are over, and the one that runs, not judged, up to now.
     fn status(&mut self, so_far: &RunRecord) {
         let _ = so_far;
+    }
+    /// How long a span is whose bandwidth is wanted; `None`: of none.
+    fn bandwidth_every(&self) -> Option<Duration> {
+        None
+    }
+    /// A span of the phase is over, or what is left of one when the phase is.
+    fn bandwidth(&mut self, span: &BandwidthSpan) {
+        let _ = span;
+    }
+    /// Where lines about single I/Os go ([`OutputPlan::shows_any`](trueio_model::OutputPlan::shows_any)); `None`:
+    /// standard output.
+    fn shown_in(&mut self) -> Option<File> {
+        None
     }
     /// The phase is over and judged.
     fn phase_ends(&mut self, phase: &PhaseRecord) {

@@ -1,5 +1,6 @@
 //! One phase: jobs that run at the same time, and the evidence about them.
 
+use crate::bandwidth::Meter;
 use crate::criterion::{Judge, Judges};
 use crate::files::{FileError, Prepared, acting};
 use crate::iologs::Iologs;
@@ -123,7 +124,7 @@ impl Setting<'_> {
         // Log files are numbered by worker over the whole run.
         let earlier = record.plan.jobs.iter().take_while(|job| job.phase != jobs[0].phase);
         let logs = Logs::start(jobs, 1 + earlier.map(|job| job.workers).sum::<u32>(), self.shared_logs)?;
-        let iologs = Iologs::start(jobs)?;
+        let iologs = Iologs::start(jobs, observer)?;
         // Jobs of a phase all say the same; the plan made sure.
         let settled = match jobs.first().and_then(|job| job.steady_state) {
             Some(plan) => {
@@ -354,7 +355,7 @@ impl Setting<'_> {
                         }),
                         log: logs.filter(|_| !job.output.logs.is_empty()).map(|logs| logs.door(next as u32)),
                         iolog: iologs
-                            .filter(|_| job.output.logs.iolog.is_some() || job.output.shows_ios)
+                            .filter(|_| job.output.logs.iolog.is_some() || job.output.shows_any())
                             .map(|iologs| iologs.door(next as u32)),
                         snapshot: snapshots.get(next),
                         judge: judges.get(next).map(|judge| judge as &dyn SpanJudge),
@@ -439,7 +440,9 @@ impl Setting<'_> {
             let status =
                 status.map(|(every, (record, name))| Status { every, record, name, begin_ns, snapshots: &snapshots });
             let ending = Ending { start: &start, over: &over, stop: self.stop };
-            self.follow(jobs, &ending, &progress, begin, status.as_ref(), observer);
+            let since = begin - self.began;
+            let meter = observer.bandwidth_every().map(|every| Meter::new(jobs, &progress, every, begin, since));
+            self.follow(jobs, &ending, &progress, begin, status.as_ref(), meter, observer);
             let cpu_after = process_cpu();
             let elapsed = begin.elapsed();
             observer.measured();
@@ -467,6 +470,7 @@ impl Setting<'_> {
     }
 
     /// Waits for the last measured I/O and tells how it goes.
+    #[expect(clippy::too_many_arguments, reason = "one caller, which has them all")]
     fn follow(
         &self,
         jobs: &[JobPlan],
@@ -474,6 +478,7 @@ impl Setting<'_> {
         progress: &[Progress],
         begin: Instant,
         status: Option<&Status<'_>>,
+        mut meter: Option<Meter<'_>>,
         observer: &mut dyn Observer,
     ) {
         let workers = jobs.iter().map(|job| job.workers).sum();
@@ -484,12 +489,26 @@ impl Setting<'_> {
             .map(|job| job.limits.io_bytes.saturating_mul(job.limits.loops).saturating_mul(u64::from(job.workers)))
             .fold(0, u64::saturating_add);
         let mut last = (begin, 0, 0);
-        while !ending.wait(workers, TICK) {
+        let mut tick_due = Instant::now() + TICK;
+        loop {
+            let due = meter.as_ref().map_or(tick_due, |meter| tick_due.min(meter.due()));
+            let is_over = ending.wait(workers, due.saturating_duration_since(Instant::now()));
+            let now = Instant::now();
+            if let Some(meter) = &mut meter {
+                let span = if is_over { meter.rest(now) } else { meter.look(now) };
+                span.inspect(|span| observer.bandwidth(span));
+            }
+            if is_over {
+                return;
+            }
+            if now < tick_due {
+                continue;
+            }
+            tick_due = now + TICK;
             let sum = |of: fn(&Progress) -> u64| progress.iter().map(of).sum::<u64>();
             let most = |of: fn(&Progress) -> u64| progress.iter().map(of).max().unwrap_or(0);
-            let now = Instant::now();
             let ios = sum(|p| p.io_count.load(Relaxed));
-            let bytes = sum(|p| p.byte_count.load(Relaxed));
+            let bytes = sum(Progress::byte_count);
             let seconds = (now - last.0).as_secs_f64().max(1e-9);
             let elapsed_ns = (now - begin).as_nanos() as u64;
             let by_time = runtime.map(|ns| elapsed_ns as f64 / ns as f64);

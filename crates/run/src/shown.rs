@@ -1,49 +1,149 @@
-//! Each I/O on standard output while the jobs run, in the lines of fio's `--debug=io`.
+//! Single I/Os, printed while the jobs run, in the lines of fio's `--debug`.
 //!
-//! fio prints what it does to an I/O, step by step; scripts read offset, length, direction and file of it. The steps
-//! `fill`, `prep` and `queue` are one moment here, when the I/O is issued; `complete` is when it is counted. What stands
-//! for fio's address is the number of the worker and of the slot that the I/O has.
+//! fio prints what it does to an I/O, step by step; scripts read offset, length, direction and file of it.
 //!
-//! Cannot see: what is read back at the end (`verify`), which is no I/O of the job.
+//! - `io`: the steps `fill`, `prep` and `queue` are one moment here, when the I/O is issued; `complete` is when it is
+//!   counted. What stands for fio's address is the number of the worker and of the slot that the I/O has.
+//! - `random`: the block that was drawn. fio draws a number and makes a block of it, and draws again, or goes on to the
+//!   next block, where that is taken; here a block is drawn, and none that is taken.
+//! - `verify`: what fills a block that is written, and what it is compared by, for each header.
+//! - `file`: which file each I/O goes to; when a job's files are open, and when they are closed. What fio prints of its
+//!   own counting of references is not there.
+//!
+//! Cannot see: what is read back at the end (`verify`), which is no I/O of the job; of it only comparisons are shown.
 //!
 //! Source: what fio 3.33 prints.
 
+use std::fmt::{Arguments, Write as _};
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
-use trueio_engine::IssuedIo;
-use trueio_model::{JobPlan, OpKind};
+use std::sync::Arc;
+use trueio_engine::{IoStep, IssuedIo};
+use trueio_model::{JobPlan, OpKind, OutputPlan, Verify};
 
 /// How one worker's I/Os are shown.
 pub(crate) struct Shown {
+    /// What is.
+    output: OutputPlan,
+    verify: Option<Verify>,
     names: Vec<String>,
+    has_files: bool,
+    worker: u32,
     process: u32,
     /// What the numbers of its slots begin with.
     base: u64,
     text: String,
+    /// Where; `None`: standard output.
+    out: Option<Arc<File>>,
 }
 
 impl Shown {
-    pub(crate) fn new(job: &JobPlan, worker: u32) -> Self {
-        let names = job.files.iter().map(|file| file.path.clone()).collect();
-        let base = (u64::from(worker) + 1) << 32;
-        Self { names, process: std::process::id(), base, text: String::new() }
+    /// Of a worker of the phase, and its number in the job.
+    pub(crate) fn new(job: &JobPlan, (worker, of_job): (u32, u32), out: Option<Arc<File>>) -> Self {
+        Self {
+            output: job.output.clone(),
+            verify: job.verify.clone(),
+            names: job.files.iter().map(|file| file.path.clone()).collect(),
+            has_files: job.engine.touches_files(),
+            worker: of_job,
+            process: std::process::id(),
+            base: (u64::from(worker) + 1) << 32,
+            text: String::new(),
+            out,
+        }
     }
 
     /// Prints what a worker told.
     pub(crate) fn print(&mut self, ios: &[IssuedIo]) -> io::Result<()> {
-        self.text.clear();
         for io in ios {
             self.write(io);
         }
-        let mut out = io::stdout().lock();
-        match out.write_all(self.text.as_bytes()).and_then(|()| out.flush()) {
+        self.flush()
+    }
+
+    /// The files of the job are open.
+    pub(crate) fn opened(&mut self) -> io::Result<()> {
+        self.files("fd open")
+    }
+
+    /// They are not needed any more.
+    pub(crate) fn closed(&mut self) -> io::Result<()> {
+        if self.output.shows_files && self.worker == 0 {
+            self.line("file", format_args!("close files"));
+        }
+        self.files("fd close")
+    }
+
+    /// A job's files are opened once, for all of its workers.
+    fn files(&mut self, what: &str) -> io::Result<()> {
+        if self.output.shows_files && self.has_files && self.worker == 0 {
+            for name in self.names.clone() {
+                self.line("file", format_args!("{what} {name}"));
+            }
+        }
+        self.flush()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.text.is_empty() {
+            return Ok(());
+        }
+        let bytes = self.text.as_bytes();
+        let written = match &self.out {
+            Some(file) => (&**file).write_all(bytes),
+            None => {
+                let mut out = io::stdout().lock();
+                out.write_all(bytes).and_then(|()| out.flush())
+            }
+        };
+        self.text.clear();
+        match written {
             // Whoever read the lines has seen enough (`| head`).
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
             result => result,
         }
     }
 
+    fn line(&mut self, part: &str, what: Arguments<'_>) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.text, "{part:<8} {:<5} {what}", self.process);
+    }
+
     fn write(&mut self, io: &IssuedIo) {
-        use std::fmt::Write;
+        let request = &io.request;
+        let slot = self.base | u64::from(io.slot);
+        let is_issued = io.step == IoStep::Issued;
+        if io.step == IoStep::Compared {
+            if let Some((name, length, count)) = self.headers(request.length) {
+                for _ in 0..count {
+                    self.line("verify", format_args!("{name} verify io_u {slot:#x}, len {length}"));
+                }
+            }
+            return;
+        }
+        let file = usize::from(request.file);
+        if is_issued && self.output.shows_files && request.op != OpKind::Sync && file < self.names.len() {
+            let name = self.names[file].clone();
+            self.line("file", format_args!("get_next_file: {:#x} [{name}]", self.base | (file as u64 + 1) << 16));
+        }
+        if let Some(block) = io.drawn {
+            self.line("random", format_args!("off rand {block}"));
+        }
+        let shows_ios = self.output.shows_ios;
+        if is_issued && shows_ios {
+            self.step("fill", io, slot);
+            self.step("prep", io, slot);
+        }
+        if is_issued && request.op == OpKind::Write {
+            self.filled(request.length, slot);
+        }
+        if shows_ios {
+            self.step(if is_issued { "queue" } else { "complete" }, io, slot);
+        }
+    }
+
+    /// A step of an I/O.
+    fn step(&mut self, step: &str, io: &IssuedIo, slot: u64) {
         let request = &io.request;
         let is_range = request.range_bytes().is_some();
         let direction = match request.op {
@@ -55,19 +155,35 @@ impl Shown {
             OpKind::Sync => 3,
         };
         let length = if request.op == OpKind::Sync { 0 } else { request.length };
-        let name = self.names.get(usize::from(request.file)).map_or("", String::as_str);
-        let steps: &[&str] = if io.is_complete { &["complete"] } else { &["fill", "prep", "queue"] };
-        for step in steps {
-            // Writing to a String cannot fail.
-            let _ = writeln!(
-                self.text,
-                "{:<8} {:<5} {step}: io_u {:#x}: off={:#x},len={length:#x},ddir={direction},file={name}",
-                "io",
-                self.process,
-                self.base | u64::from(io.slot),
-                request.offset,
-            );
+        let offset = request.offset;
+        let name = self.names.get(usize::from(request.file)).cloned().unwrap_or_default();
+        let what = format_args!("{step}: io_u {slot:#x}: off={offset:#x},len={length:#x},ddir={direction},file={name}");
+        self.line("io", what);
+    }
+
+    /// A block that is written so that it can be compared.
+    fn filled(&mut self, length: u32, slot: u64) {
+        let Some(verify) = self.verify.as_ref().filter(|_| self.output.shows_verify) else { return };
+        match verify.pattern.as_ref().map(|pattern| pattern.bytes.len()) {
+            Some(bytes) => self.line("verify", format_args!("fill verify pattern b={bytes} len={length}")),
+            None => self.line("verify", format_args!("fill random bytes len={length}")),
         }
+        if let Some((name, length, count)) = self.headers(length) {
+            for _ in 0..count {
+                self.line("verify", format_args!("fill {name} io_u {slot:#x}, len {length}"));
+            }
+        }
+    }
+
+    /// What blocks are compared by, and the length and number of the parts of a block that each have a header; `None`:
+    /// they have no checksum.
+    fn headers(&self, length: u32) -> Option<(&'static str, u32, u32)> {
+        let verify = self.verify.as_ref().filter(|verify| verify.checksum.has_checksum())?;
+        let part = match verify.interval_bytes {
+            0 => length,
+            bytes => length.min(u32::try_from(bytes).unwrap_or(u32::MAX)),
+        };
+        Some((verify.checksum.name(), part, length / part.max(1)))
     }
 }
 
@@ -75,22 +191,58 @@ impl Shown {
 mod tests {
     use super::*;
     use trueio_engine::Request;
-    use trueio_model::EngineKind;
+    use trueio_model::{Checksum, EngineKind};
+
+    fn shown(of: fn(&mut JobPlan)) -> Shown {
+        let mut job = JobPlan::plain(EngineKind::Psync, 1 << 20);
+        of(&mut job);
+        let mut shown = Shown::new(&job, (1, 0), None);
+        shown.names = vec!["a".into(), "b".into()];
+        shown.process = 77;
+        shown
+    }
+
+    const WRITE: Request = Request { offset: 8192, length: 4096, file: 1, op: OpKind::Write, data_only: false };
+
+    fn io(request: Request, step: IoStep) -> IssuedIo {
+        IssuedIo { at_ns: 0, request, slot: 3, step, drawn: None }
+    }
 
     #[test]
     fn lines_are_those_that_scripts_read_from_fio() {
-        let mut shown = Shown::new(&JobPlan::plain(EngineKind::Psync, 1 << 20), 1);
-        shown.names = vec!["a".into(), "b".into()];
-        shown.process = 77;
-        let request = Request { offset: 8192, length: 4096, file: 1, op: OpKind::Write, data_only: false };
-        let io = |request, is_complete| IssuedIo { at_ns: 0, request, slot: 3, is_complete };
-        shown.write(&io(request, false));
-        shown.write(&io(request, true));
-        let sync = Request { op: OpKind::Sync, length: 0, data_only: true, ..request };
-        shown.write(&io(sync, true));
+        let mut shown = shown(|job| job.output.shows_ios = true);
+        shown.write(&io(WRITE, IoStep::Issued));
+        shown.write(&io(WRITE, IoStep::Complete));
+        let sync = Request { op: OpKind::Sync, length: 0, data_only: true, ..WRITE };
+        shown.write(&io(sync, IoStep::Complete));
         let of = |step, rest| format!("io       77    {step}: io_u 0x200000003: off=0x2000,{rest},file=b\n");
         let written = "len=0x1000,ddir=1";
         let steps = ["fill", "prep", "queue", "complete"].map(|step| of(step, written)).concat();
         assert_eq!(shown.text, steps + &of("complete", "len=0x0,ddir=4"));
+    }
+
+    #[test]
+    fn what_is_not_asked_for_has_no_line_and_each_header_has_one() {
+        let mut shown = shown(|job| {
+            job.output.shows_draws = true;
+            job.output.shows_verify = true;
+            job.output.shows_files = true;
+            let mut verify = Verify::new(Checksum::Md5);
+            verify.interval_bytes = 2048;
+            job.verify = Some(verify);
+        });
+        shown.write(&IssuedIo { drawn: Some(2), ..io(WRITE, IoStep::Issued) });
+        shown.write(&io(WRITE, IoStep::Complete));
+        shown.write(&io(Request { op: OpKind::Read, ..WRITE }, IoStep::Compared));
+        let lines = [
+            "file     77    get_next_file: 0x200020000 [b]",
+            "random   77    off rand 2",
+            "verify   77    fill random bytes len=4096",
+            "verify   77    fill md5 io_u 0x200000003, len 2048",
+            "verify   77    fill md5 io_u 0x200000003, len 2048",
+            "verify   77    md5 verify io_u 0x200000003, len 2048",
+            "verify   77    md5 verify io_u 0x200000003, len 2048",
+        ];
+        assert_eq!(shown.text.lines().collect::<Vec<_>>(), lines);
     }
 }

@@ -8,8 +8,10 @@
 //! When the run is ended, a command is asked to end with all that it started in its process group, and killed 5 s later;
 //! one behind a phase, which undoes what was done, has a minute before.
 
+use super::bandwidth::{self, BandwidthLog};
 use super::status::Results;
 use crate::progress;
+use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +20,7 @@ use trueio_engine::{become_user, create_output, user_of};
 use trueio_job::fio::{FioError, FioRequest};
 use trueio_job::{FileUse, Role, user_said};
 use trueio_model::{PhaseRecord, RunRecord, SteadyState, UserPlan};
-use trueio_run::{Observer, Tick, watch_signals};
+use trueio_run::{BandwidthSpan, Observer, Tick, watch_signals};
 
 /// The commands of one job, each with the file for what it prints.
 #[derive(Debug)]
@@ -85,14 +87,20 @@ pub(super) struct Around {
     begun: usize,
     failed: Option<String>,
     results: Results,
+    bandwidth: Option<BandwidthLog>,
 }
 
 impl Around {
-    pub(super) fn new(line: progress::Line, commands: Commands, results: Results) -> Self {
-        Self { line, commands, begun: 0, failed: None, results }
+    pub(super) fn new(
+        line: progress::Line,
+        commands: Commands,
+        results: Results,
+        bandwidth: Option<BandwidthLog>,
+    ) -> Self {
+        Self { line, commands, begun: 0, failed: None, results, bandwidth }
     }
 
-    /// Removes the progress; the first command that failed, and where the results go.
+    /// Removes the progress; the first command or log that failed, and where the results go.
     pub(super) fn finish(self) -> (Option<FioError>, Results) {
         self.line.clear();
         (self.failed.map(|message| FioError::of(message, None)), self.results)
@@ -212,6 +220,23 @@ impl Observer for Around {
 
     fn progress(&mut self, tick: &Tick) {
         self.line.progress(tick);
+    }
+
+    fn bandwidth_every(&self) -> Option<Duration> {
+        self.bandwidth.is_some().then_some(bandwidth::EVERY)
+    }
+
+    fn bandwidth(&mut self, span: &BandwidthSpan) {
+        if let Some(log) = &mut self.bandwidth
+            && let Err(reason) = log.write(span)
+        {
+            self.failed.get_or_insert(reason);
+            self.bandwidth = None;
+        }
+    }
+
+    fn shown_in(&mut self) -> Option<File> {
+        self.results.shown_in()
     }
 
     fn status_every(&self) -> Option<Duration> {

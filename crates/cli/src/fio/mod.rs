@@ -5,15 +5,17 @@
 //! run that was refused because a device is mounted, and for one without a single I/O; this does not.
 //!
 //! Standard output and `--output` carry the results and nothing else; standard error is empty unless
-//! something went wrong. What `--debug` asks for stands beside that: I/Os on standard output, where fio has them.
+//! something went wrong. What `--debug` asks for stands beside that: I/Os before the results, where fio has them.
 
 mod around;
+mod bandwidth;
 mod exec;
 mod idle;
 mod remote;
 mod status;
 
 use around::Reading;
+use bandwidth::BandwidthLog;
 
 use crate::failure::Failure;
 use crate::machine;
@@ -27,6 +29,9 @@ use trueio_report::fio::Format;
 use trueio_run::{Request, watch_signals};
 
 pub(crate) const ABOUT: &str = "fio's own command line and job files";
+
+/// What `--debug` prints of each I/O.
+const SHOWN: [&str; 4] = ["io", "random", "verify", "file"];
 
 /// fio's exit code after SIGINT and SIGTERM.
 const INTERRUPTED: u8 = 128;
@@ -80,8 +85,14 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
         Action::ShowCommand => Some(trueio_job::fio::show_command(&request.jobs)),
         Action::ParseOnly => Some(String::new()),
         Action::Serve(serve) => return remote::serve(serve, &request.settings),
-        Action::Clients(_) if request.settings.debugs(&["io"]) => {
-            return refused("`--debug=io` cannot print what a server does\n  instead: run the job without `--client`");
+        Action::Clients(_) if request.settings.debugs(&SHOWN) => {
+            return refused("`--debug` cannot print what a server does\n  instead: run the job without `--client`");
+        }
+        Action::Clients(_) if request.settings.has_bandwidth_log => {
+            return refused(
+                "`--bandwidth-log` cannot be written of jobs at a server, which tells what they moved at their end\n  \
+                 instead: `write_bw_log`, whose logs come here",
+            );
         }
         Action::Clients(clients) => return remote::clients(clients, &request),
         Action::Run => None,
@@ -170,15 +181,25 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>) -> ExitCode {
         read.into_iter().map(|path| FileUse::new(path, "this command", Role::Input)).collect();
     files.extend(request.settings.output.iter().map(|path| FileUse::new(path, "--output", Role::Document)));
     files.extend(commands.files());
-    let shows_ios = settings.debugs(&["io"]);
+    let shows = SHOWN.map(|part| settings.debugs(&[part]));
     let only = settings.debug_job;
+    let logs_bandwidth = settings.has_bandwidth_log;
+    if logs_bandwidth {
+        files.extend(BandwidthLog::files());
+    }
     let mut plan = match planned(&mut request, Beside { files, sends_logs: false }, |_| Ok(())) {
         Ok(plan) => plan,
         Err(text) => return refused(&text),
     };
     for (index, job) in plan.jobs.iter_mut().enumerate() {
-        job.output.shows_ios = shows_ios && only.is_none_or(|only| only == index);
+        let [ios, draws, verify, files] = shows.map(|is_shown| is_shown && only.is_none_or(|only| only == index));
+        let output = &mut job.output;
+        (output.shows_ios, output.shows_draws, output.shows_verify, output.shows_files) = (ios, draws, verify, files);
     }
+    let bandwidth = match logs_bandwidth.then(BandwidthLog::create).transpose() {
+        Ok(bandwidth) => bandwidth,
+        Err(failure) => return refused(&failure.into_text()),
+    };
     let has_baseline = plan.idle_baseline_ns > 0;
     let has_line = request.settings.eta != Eta::Never;
     let stop = watch_signals();
@@ -190,8 +211,12 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>) -> ExitCode {
         has_evidence: true,
     };
     let line = if has_line { progress::Line::new() } else { progress::Line::hidden() };
-    let mut observer =
-        exec::Around::new(line.without_idle(!has_baseline), commands, status::Results::new(&request.settings));
+    let mut observer = exec::Around::new(
+        line.without_idle(!has_baseline),
+        commands,
+        status::Results::new(&request.settings),
+        bandwidth,
+    );
     let record = trueio_run::run(whole, stop, &mut observer);
     let (failed_command, results) = observer.finish();
     deliver(results, &record, failed_command)

@@ -125,13 +125,26 @@ impl Results {
 
     /// Adds text to the results.
     pub(super) fn write(&mut self, text: &str) -> Result<(), Failure> {
-        let Some(path) = &self.path else { return output::print_all(text) };
+        let Some(path) = self.path.clone() else { return output::print_all(text) };
         let failed = |e: std::io::Error| Failure::failed(format!("`{}` could not be written", path.display()), &e);
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => self.file.insert(File::create(path).map_err(failed)?),
-        };
-        file.write_all(text.as_bytes()).map_err(failed)
+        self.open().and_then(|file| file.write_all(text.as_bytes())).map_err(failed)
+    }
+
+    /// The file for them.
+    fn open(&mut self) -> std::io::Result<&mut File> {
+        match (&mut self.file, &self.path) {
+            (Some(file), _) => Ok(file),
+            (file, Some(path)) => Ok(file.insert(File::create(path)?)),
+            (None, None) => Err(std::io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// The same for what is shown while the jobs run, which stands before them; `None`: it is standard output.
+    pub(super) fn shown_in(&mut self) -> Option<File> {
+        let path = self.path.clone()?;
+        let shared = self.open().and_then(|file| file.try_clone());
+        let failed = |e: std::io::Error| Failure::failed(format!("`{}` could not be written", path.display()), &e);
+        shared.map_err(|error| self.failed = Some(failed(error))).ok()
     }
 }
 

@@ -66,6 +66,8 @@ pub struct Generator {
     tail: Vec<Request>,
     /// The log that says what comes, instead of all of this.
     replay: Option<Box<Replay>>,
+    /// Requests are given one by one, for what was drawn for each is told.
+    tells_draws: bool,
 }
 
 /// Which file the next request goes to.
@@ -414,6 +416,7 @@ impl Generator {
             passes,
             tail: tail_of(plan),
             replay,
+            tells_draws: false,
         }
     }
 
@@ -458,11 +461,37 @@ impl Generator {
         self.replay.as_deref_mut()
     }
 
+    /// Gives requests one by one where what was drawn for each can be told only then ([`Self::drawn`]).
+    pub(crate) fn tell_draws(&mut self) {
+        self.tells_draws = self.steps.is_some();
+    }
+
+    /// The block of its file's region that was drawn for the request that was taken last: its number, in units of
+    /// [`Self::unit_bytes`]. `None` if its place follows from another one, or from a log.
+    pub(crate) fn drawn(&self, request: &Request) -> Option<u64> {
+        let file = self.files.get(usize::from(request.file))?;
+        if matches!(file.place, Place::Sequential { .. }) || request.op == OpKind::Sync {
+            return None;
+        }
+        if let Some(steps) = &self.steps {
+            let op = match request.op {
+                // It has the place of the trim before it, which was drawn for it.
+                OpKind::Write if steps.trims_first => return None,
+                OpKind::Trim if steps.trims_first => OpKind::Write,
+                op => op,
+            };
+            if !file.stepper.has_drawn(op) {
+                return None;
+            }
+        }
+        Some((request.offset - file.offset) / self.unit)
+    }
+
     fn refill_blocks(&mut self, out: &mut [Request; REQUEST_BLOCK]) -> usize {
         match self.plain_size {
             Some(size) => self.refill_plain(size, out),
             None => {
-                let count = if self.asks_time() { 1 } else { REQUEST_BLOCK };
+                let count = if self.tells_draws || self.asks_time() { 1 } else { REQUEST_BLOCK };
                 for (filled, slot) in out[..count].iter_mut().enumerate() {
                     match self.next_request() {
                         Some(request) => *slot = request,

@@ -66,6 +66,11 @@ impl Stepper {
         (begin + offset, wanted)
     }
 
+    /// True if the place of the last I/O of this operation was drawn, and did not follow from the one before.
+    pub(super) fn has_drawn(&self, op: OpKind) -> bool {
+        self.since_random[op_index(op)] == 1
+    }
+
     fn random(
         &mut self,
         steps: &Steps,
@@ -86,6 +91,8 @@ impl Stepper {
                 return if steps.repeats && last.0 + wanted <= region.end { last.0 } else { goes_on(last) };
             }
             if percent > 0 && below(rng, 100) < u64::from(percent) {
+                // Not less than it was, and not as if it had been drawn.
+                self.since_random[index] = self.since_random[index].max(2);
                 return goes_on(last);
             }
         }

@@ -88,6 +88,8 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         let elapsed_ns = if self.is_ramping { 0 } else { self.clock.to_ns(last.saturating_sub(self.measured_from)) };
         let mut engine_notes = self.engine.notes();
         engine_notes.append(&mut self.notes);
+        // What was compared.
+        self.flush_logs();
         let waited_ns =
             self.log.take().map_or(0, |log| log.waited_ns) + self.iolog.take().map_or(0, |log| log.waited_ns);
         if waited_ns > 0 {

@@ -3,7 +3,7 @@
 use super::Worker;
 use crate::clock::Clock;
 use crate::engines::Engine;
-use crate::log::{IssuedIo, LoggedIo};
+use crate::log::{IoStep, IssuedIo, LoggedIo};
 use crate::priority::{PriorityRecorder, of_thread};
 use crate::request::Request;
 
@@ -51,21 +51,38 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
     /// Writes down what is issued, if that is asked for.
     #[cold]
     pub(super) fn note_issued(&mut self, request: &Request, slot: u32) {
-        self.note(request, slot, false);
+        self.note(request, slot, IoStep::Issued, None);
+    }
+
+    /// The same of an I/O that the generator gave last, with what was drawn for it if that is shown.
+    #[cold]
+    pub(super) fn note_generated(&mut self, request: &Request, slot: u32) {
+        let shows_draws = self.context.plan.output.shows_draws;
+        // In zones it goes elsewhere than was drawn.
+        let drawn = shows_draws.then(|| self.generator.drawn(&self.block[self.block_at as usize - 1])).flatten();
+        self.note(request, slot, IoStep::Issued, drawn);
     }
 
     /// Shows what is complete, if that is asked for.
     #[cold]
     pub(super) fn note_complete(&mut self, request: &Request, slot: u32) {
         if self.context.plan.output.shows_ios {
-            self.note(request, slot, true);
+            self.note(request, slot, IoStep::Complete, None);
         }
     }
 
-    fn note(&mut self, request: &Request, slot: u32, is_complete: bool) {
+    /// Shows what is compared, if that is asked for.
+    #[cold]
+    pub(super) fn note_compared(&mut self, request: &Request, slot: u32) {
+        if self.context.plan.output.shows_verify {
+            self.note(request, slot, IoStep::Compared, None);
+        }
+    }
+
+    fn note(&mut self, request: &Request, slot: u32, step: IoStep, drawn: Option<u64>) {
         if let Some(iolog) = &mut self.iolog {
             let at_ns = self.clock.to_ns(self.clock.now().saturating_sub(self.started));
-            iolog.push(IssuedIo { at_ns, request: *request, slot, is_complete });
+            iolog.push(IssuedIo { at_ns, request: *request, slot, step, drawn });
         }
     }
 

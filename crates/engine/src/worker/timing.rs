@@ -43,7 +43,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         }
         if self.iolog.is_some() {
             let request = self.slots[slot as usize].request;
-            self.note_issued(&request, slot);
+            self.note_generated(&request, slot);
         }
         if let Some(think) = self.context.plan.think
             && ((think.every > 0 && self.issued() - self.thought_at >= think.every)

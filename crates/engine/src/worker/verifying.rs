@@ -142,6 +142,9 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             return;
         }
         self.verified_block_count += 1;
+        self.note_compared(request, index);
+        let Some(verifier) = &self.verifier else { return };
+        let block = &mut self.pool.slice_mut(index as usize)[..request.length as usize];
         let result = match is_trimmed {
             true => zeros(block),
             false => verifier.seal.check(block, run, request.offset, sequence),
@@ -382,6 +385,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                     return worker.compare(0, request, sequence);
                 }
                 worker.verified_block_count += 1;
+                worker.note_compared(request, 0);
                 let block = worker.pool.slice(0)[..request.length as usize].to_vec();
                 // The threads live until this sender is gone.
                 let _ = sender.send(Item { block, request: *request, run, sequence });

@@ -87,11 +87,15 @@ pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
     ("eta", Takes::Value, "never, always or auto"),
     ("eta-newline", Takes::Value, "accepted; progress is one line"),
     ("eta-interval", Takes::Value, "accepted; progress is renewed five times a second"),
-    ("bandwidth-log", Takes::Nothing, "accepted; `write_bw_log` writes a log for each job"),
+    (
+        "bandwidth-log",
+        Takes::Nothing,
+        "log the bandwidth of all jobs together, in agg-read_bw.log, agg-write_bw.log and agg-trim_bw.log",
+    ),
     (
         "debug",
         Takes::Value,
-        "io: print each I/O; parse, job, process: what was read, to stderr; job:N: of this one; help",
+        "io, random, verify, file: print each I/O; parse, job, process: what was read, to stderr; job:N: of this one; help",
     ),
     ("warnings-fatal", Takes::Nothing, "refuse a job about which there is a note"),
     ("max-jobs", Takes::Value, "accepted; there is room for every job"),

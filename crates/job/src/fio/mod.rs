@@ -163,6 +163,8 @@ pub struct Settings {
     pub eta: Eta,
     /// How often results are printed while running, in nanoseconds.
     pub status_interval_ns: Option<u64>,
+    /// Whether the bandwidth of all jobs together is logged.
+    pub has_bandwidth_log: bool,
     /// The directory of logs.
     pub aux_path: Option<String>,
     /// Whether jobs that would change anything are refused.
@@ -205,7 +207,7 @@ pub enum IdleProf {
 }
 
 /// Of the parts of the program those of which details are printed.
-const DEBUGGED: &[&str] = &["all", "io", "parse", "job", "process"];
+const DEBUGGED: &[&str] = &["all", "io", "random", "verify", "file", "parse", "job", "process"];
 
 /// What `--debug=help` prints.
 pub fn debug_help() -> String {
@@ -561,10 +563,7 @@ fn program_option(
                 }
             }
         }
-        "bandwidth-log" => {
-            let remark = "`--bandwidth-log` writes no log of all jobs together: `write_bw_log` writes one for each";
-            remarks.push(remark.to_owned());
-        }
+        "bandwidth-log" => settings.has_bandwidth_log = true,
         "aux-path" => settings.aux_path = Some(text.to_owned()),
         "warnings-fatal" => settings.are_warnings_fatal = true,
         "allow-exec" => settings.allows_exec = true,

@@ -25,6 +25,9 @@ pub(super) fn plan_output(planner: &mut Planner, values: &Values) -> OutputPlan 
     OutputPlan {
         // The command line's, not the job's.
         shows_ios: false,
+        shows_draws: false,
+        shows_verify: false,
+        shows_files: false,
         grouping: match values.said_bool("group_reporting") {
             None => Grouping::Job,
             Some(true) => Grouping::Group,

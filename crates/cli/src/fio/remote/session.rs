@@ -126,7 +126,8 @@ fn attend(mut stream: Stream, peer: &str, permits: &[String]) -> Result<(), Ende
         has_evidence: true,
         plan,
     };
-    let around = exec::Around::new(progress::Line::hidden(), commands, status::Results::new(&Settings::default()));
+    let around =
+        exec::Around::new(progress::Line::hidden(), commands, status::Results::new(&Settings::default()), None);
     let originals = logs.as_ref().map(|logs| logs.originals.clone()).unwrap_or_default();
     let mut observer = Remote { around, tx, every: status_every, phase: String::new(), originals };
     let mut record = trueio_run::run(whole, stop, &mut observer);
