@@ -30,6 +30,7 @@ mod output;
 mod pace;
 mod priority;
 mod replay;
+mod shares;
 mod source;
 mod steps;
 mod tolerance;

@@ -407,6 +407,19 @@ pub enum Rule {
         /// What to do.
         hint: &'static str,
     },
+    /// The zones of `random_distribution` end behind the region.
+    #[error(
+        "the zones of `random_distribution` are {}, and the region in `{path}` is {}",
+        format_bytes(*zones_bytes), format_bytes(*region_bytes)
+    )]
+    SharesBeyondSize {
+        /// The target.
+        path: String,
+        /// All zones together, in bytes.
+        zones_bytes: u64,
+        /// The region, in bytes.
+        region_bytes: u64,
+    },
     /// Zones that cannot be written by their rules as the job asks.
     #[error("`zonemode = zbd` cannot be kept: {reason}")]
     ZonesImpossible {
@@ -539,6 +552,7 @@ impl Rule {
             Rule::SizeBeyondTarget { .. } => "size_beyond_target",
             Rule::SizeBeyondFreeSpace { .. } => "size_beyond_free_space",
             Rule::BlockBeyondSize { .. } => "block_beyond_size",
+            Rule::SharesBeyondSize { .. } => "shares_beyond_size",
             Rule::VerifyImpossible { .. } => "verify_impossible",
             Rule::ZonesImpossible { .. } => "zones_impossible",
             Rule::TrimUnsupported { .. } => "trim_unsupported",
@@ -659,6 +673,9 @@ impl Rule {
             ),
             Rule::SizeBeyondFreeSpace { .. } => "say a smaller `size`, or another `directory`".into(),
             Rule::BlockBeyondSize { .. } => "say a larger `size` or a smaller `bs`".into(),
+            Rule::SharesBeyondSize { .. } => {
+                "smaller zones, or `zoned`, whose zones are percentages of the region".into()
+            }
             Rule::TrimUnsupported { .. } => "use writes, or another target".into(),
             Rule::TooFewProcessors { .. } => "leave `sqthread_poll` out, or use fewer workers".into(),
             Rule::ProcessorNotThere { .. } => "`trueio doctor` lists the processors".into(),

@@ -376,12 +376,6 @@ const VERIFY_POLICY: &[Choice] = &[
     choice("fsynced", &[], "those before the last sync call that succeeded: a power cut may take the others"),
 ];
 
-const FILE_SERVICE: &[Choice] = &[
-    choice("roundrobin", &[], "each file in turn"),
-    choice("sequential", &[], "one file after another, each to its end"),
-    choice("random", &[], "a file drawn at random"),
-];
-
 const LOCKING: &[Choice] = &[
     choice("none", &[], "nobody waits for anybody"),
     choice("exclusive", &[], "one worker at a time does I/O on a file"),
@@ -563,7 +557,9 @@ pub const TABLE: &[OptionRow] = &[
                  the blocks. `normal:20`: around the middle, deviation in percent of the region. \
                  A second number is the centre, from 0 to 1 (`zipf:1.1:0.3`): the most popular block, or the middle \
                  of `normal`, is at this part of the region. \
-                 `zoned:60/10:40/90`: percent of the I/O / percent of the region, zone by zone, both summing to 100.",
+                 `zoned:60/10:40/90`: percent of the I/O / percent of the region, zone by zone, both summing to 100. \
+                 `zoned_abs:60/10g:40/90g`: percent of the I/O / bytes, from the region's beginning on; what is behind \
+                 the last zone is not used.",
         ..BASE
     },
     OptionRow {
@@ -896,12 +892,17 @@ pub const TABLE: &[OptionRow] = &[
     },
     OptionRow {
         name: "file_service_type",
-        kind: ValueKind::Choice(FILE_SERVICE),
-        unit: "word",
+        kind: ValueKind::FileSelection,
+        unit: "name and number",
         default: DefaultValue::Text("roundrobin"),
         summary: "Which of several files the next I/O goes to",
-        detail: "A file whose pass is over waits for the others. A job that draws blocks again (`norandommap`, a \
-                 `random_distribution`) has no passes, unless `openfiles` limits the files.",
+        detail: "`roundrobin`: each in turn. `sequential`: one after another, each to its end. `random`: all alike. A \
+                 file whose pass is over waits for the others. A job that draws blocks again (`norandommap`, a \
+                 `random_distribution`) has no passes, unless `openfiles` limits the files. \
+                 `zipf:1.1`, `pareto:0.2`, `normal:20`: drawn by a distribution over 1024 places a file, in the files' \
+                 order, as `random_distribution` has it for blocks; files wait for none. The most popular file is the one \
+                 that the seed says, or that where a second number is, from 0 to 1 (`zipf:1.1:0.3`); those behind it \
+                 come next. `normal` is around the middle of them; its deviation is in percent of all.",
         section: Section::Target,
         ..BASE
     },

@@ -14,8 +14,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use trueio_model::units::{parse_bytes, parse_duration_ns};
 use trueio_model::{
-    BlockPattern, BlockSizes, Criterion, CriterionVariable, Distribution, MemoryPolicy, PriorityShare, RangeSync,
-    SimulatedDevice, SourceAddress,
+    BlockPattern, BlockSizes, Criterion, CriterionVariable, Distribution, FileSelection, MemoryPolicy, PriorityShare,
+    RangeSync, SimulatedDevice, SourceAddress,
 };
 
 /// Largest block of one I/O, in bytes. Linux transfers at most 2^31 − 4096 bytes a call.
@@ -89,6 +89,8 @@ pub enum ValueKind {
     RateBytes,
     /// A distribution of random offsets.
     Distribution,
+    /// How the next of several files is chosen: a word, or a distribution of files.
+    FileSelection,
     /// Paths, separated by colons.
     Paths,
     /// One path.
@@ -171,6 +173,8 @@ pub enum Value {
     Rates([f64; 3]),
     /// A distribution of offsets.
     Distribution(Distribution),
+    /// How files are chosen.
+    FileSelection(FileSelection),
     /// Paths, at least one.
     Paths(Vec<String>),
     /// Names, at least one.
@@ -238,7 +242,7 @@ impl ValueKind {
             ValueKind::Duration | ValueKind::DurationMicros => "TIME",
             ValueKind::RateIops => "IOPS",
             ValueKind::RateBytes => "BYTES/S",
-            ValueKind::Distribution => "NAME[:NUMBER[:CENTER]]",
+            ValueKind::Distribution | ValueKind::FileSelection => "NAME[:NUMBER[:CENTER]]",
             ValueKind::Paths => "PATH[:PATH…]",
             ValueKind::Path => "PATH",
             ValueKind::Names => "NAME[,NAME…]",
@@ -284,7 +288,11 @@ impl ValueKind {
             ValueKind::RateIops => "I/Os a second, such as `1000`, or those of reads and writes: `300,100`".into(),
             ValueKind::RateBytes => "bytes a second, such as `100m`, or those of reads and writes: `20m,5m`".into(),
             ValueKind::Distribution => {
-                "`random`, `zipf:THETA`, `pareto:H`, `normal:DEVIATION` or `zoned:IO/SIZE:…`".into()
+                "`random`, `zipf:THETA`, `pareto:H`, `normal:DEVIATION`, `zoned:IO/SIZE:…` or `zoned_abs:IO/BYTES:…`"
+                    .into()
+            }
+            ValueKind::FileSelection => {
+                "`roundrobin`, `sequential`, `random`, `zipf:THETA`, `pareto:H` or `normal:DEVIATION`".into()
             }
             ValueKind::Paths => "paths, separated by colons (`\\:` is a colon within a path)".into(),
             ValueKind::Path => "a path".into(),
@@ -433,6 +441,7 @@ impl ValueKind {
                 read_rates(text, |text| read_bytes(text.trim().trim_end_matches("/s")).map(|bytes| bytes as f64))
             }
             ValueKind::Distribution => read_distribution(text).map(Value::Distribution),
+            ValueKind::FileSelection => read_file_selection(text).map(Value::FileSelection),
             ValueKind::Paths => read_paths(text).map(Value::Paths),
             ValueKind::Path => read_path(text).map(|path| Value::Paths(vec![path])),
             ValueKind::Names => read_names(text).map(Value::Names),
@@ -493,6 +502,12 @@ impl ValueKind {
             (ValueKind::RateBytes, Value::Rates(rates)) => rates.map(|rate| write_bytes(rate as u64)).join(","),
             (_, Value::Rates(rates)) => rates.map(|rate| rate.to_string()).join(","),
             (_, Value::Distribution(distribution)) => write_distribution(distribution),
+            (_, Value::FileSelection(selection)) => match selection {
+                FileSelection::RoundRobin => "roundrobin".to_owned(),
+                FileSelection::Sequential => "sequential".to_owned(),
+                FileSelection::Random => "random".to_owned(),
+                FileSelection::Drawn { distribution } => write_distribution(distribution),
+            },
             (ValueKind::Path, Value::Paths(paths)) => paths.concat(),
             (_, Value::Paths(paths)) => write_paths(paths),
             (_, Value::Names(names)) => names.join(","),
@@ -721,6 +736,20 @@ fn write_triple(sizes: &[BlockSizes; 3]) -> String {
     sizes.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
+fn read_file_selection(text: &str) -> Result<FileSelection, String> {
+    let text = text.trim();
+    match text.split(':').next().unwrap_or(text) {
+        "gauss" => read_file_selection(&text.replacen("gauss", "normal", 1)),
+        "zipf" | "pareto" | "normal" => {
+            read_distribution(text).map(|distribution| FileSelection::Drawn { distribution })
+        }
+        _ if text == "roundrobin" => Ok(FileSelection::RoundRobin),
+        _ if text == "sequential" => Ok(FileSelection::Sequential),
+        _ if text == "random" => Ok(FileSelection::Random),
+        _ => Err(format!("`{text}` is not {}", ValueKind::FileSelection.takes())),
+    }
+}
+
 fn read_distribution(text: &str) -> Result<Distribution, String> {
     let (name, parameter) = match text.trim().split_once(':') {
         Some((name, parameter)) => (name, Some(parameter)),
@@ -765,38 +794,63 @@ fn read_distribution(text: &str) -> Result<Distribution, String> {
             }
             deviation => Err(format!("normal's deviation is above 0 and at most 100 percent, not {deviation}")),
         },
-        "zoned" => read_zones(parameter.unwrap_or("")),
+        "zoned" => Ok(Distribution::Zoned { zones: read_zones(parameter.unwrap_or(""))? }),
+        "zoned_abs" => Ok(Distribution::ZonedBytes { zones: read_zones_of_bytes(parameter.unwrap_or(""))? }),
         _ => Err(format!("`{text}` is not {}", ValueKind::Distribution.takes())),
     }
 }
 
-fn read_zones(text: &str) -> Result<Distribution, String> {
-    let percent = |text: &str| {
-        text.trim()
-            .parse::<f64>()
-            .ok()
-            .filter(|p| (0.0..=100.0).contains(p))
-            .ok_or_else(|| format!("`{text}` is not a percentage from 0 to 100"))
-    };
-    // fio's examples end with `20/`: what is left blank shares what is left.
-    let said = |text: &str| if text.trim().is_empty() { Ok(None) } else { percent(text).map(Some) };
-    let (mut ios, mut sizes) = (Vec::new(), Vec::new());
-    for zone in text.split(':') {
-        let (io, size) = zone
-            .split_once('/')
-            .ok_or_else(|| format!("the zone `{zone}` is not percent of I/O / percent of size, such as `60/10`"))?;
-        ios.push(said(io)?);
-        sizes.push(said(size)?);
-        if sizes.last() == Some(&Some(0.0)) {
-            return Err(format!("the zone `{zone}` has no size"));
-        }
+/// A percentage of a zone; `None`: it is blank, and shares what the others leave. fio's examples end with `20/`.
+fn read_share(text: &str) -> Result<Option<f64>, String> {
+    let share = text.trim();
+    if share.is_empty() {
+        return Ok(None);
     }
-    let (ios, sizes) = (with_blanks("I/O", &ios)?, with_blanks("size", &sizes)?);
-    let zones: Vec<(f64, f64)> = ios.into_iter().zip(sizes).collect();
+    let percent = share.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.map(Some).ok_or_else(|| format!("`{text}` is not a percentage from 0 to 100"))
+}
+
+/// The two sides of each zone.
+fn split_zones<'a>(text: &'a str, size: &str, example: &str) -> Result<Vec<(&'a str, &'a str)>, String> {
+    if text.contains(',') {
+        return Err("zones are those of all operations: reads and writes have none of their own".into());
+    }
+    let split = |zone: &'a str| {
+        zone.split_once('/')
+            .ok_or_else(|| format!("the zone `{zone}` is not percent of I/O / {size}, such as `{example}`"))
+    };
+    let zones = text.split(':').map(split).collect::<Result<Vec<_>, String>>()?;
     if zones.len() > 256 {
         return Err(format!("{} zones are more than 256", zones.len()));
     }
-    Ok(Distribution::Zoned { zones })
+    Ok(zones)
+}
+
+fn read_zones(text: &str) -> Result<Vec<(f64, f64)>, String> {
+    let (mut ios, mut sizes) = (Vec::new(), Vec::new());
+    for (io, size) in split_zones(text, "percent of size", "60/10")? {
+        ios.push(read_share(io)?);
+        sizes.push(read_share(size)?);
+        if sizes.last() == Some(&Some(0.0)) {
+            return Err(format!("the zone `{io}/{size}` has no size"));
+        }
+    }
+    Ok(with_blanks("I/O", &ios)?.into_iter().zip(with_blanks("size", &sizes)?).collect())
+}
+
+fn read_zones_of_bytes(text: &str) -> Result<Vec<(f64, u64)>, String> {
+    let (mut ios, mut sizes) = (Vec::new(), Vec::new());
+    for (io, size) in split_zones(text, "bytes", "60/10g")? {
+        ios.push(read_share(io)?);
+        sizes.push(match size.trim() {
+            "" => 0,
+            size => read_bytes(size)?,
+        });
+        if sizes.last() == Some(&0) {
+            return Err(format!("the zone `{io}/{size}` has no size"));
+        }
+    }
+    Ok(with_blanks("I/O", &ios)?.into_iter().zip(sizes).collect())
 }
 
 /// Percentages of zones that sum to 100; blank ones share evenly what the others leave.
@@ -823,6 +877,10 @@ fn write_distribution(distribution: &Distribution) -> String {
         Distribution::Zoned { zones } => {
             let zones: Vec<String> = zones.iter().map(|(io, size)| format!("{io}/{size}")).collect();
             format!("zoned:{}", zones.join(":"))
+        }
+        Distribution::ZonedBytes { zones } => {
+            let zones: Vec<String> = zones.iter().map(|(io, size)| format!("{io}/{}", write_bytes(*size))).collect();
+            format!("zoned_abs:{}", zones.join(":"))
         }
     }
 }
@@ -1071,6 +1129,45 @@ mod tests {
         }
         for text in ["zipf:0", "zipf:x", "zipf:inf", "pareto:1", "normal", "normal:0", "zoned:60/10", "zoned", "x"] {
             assert!(canonical(ValueKind::Distribution, text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn zones_of_bytes_have_shares_and_sizes() {
+        let read = |text: &str| canonical(ValueKind::Distribution, text);
+        assert_eq!(read("zoned_abs:50/100k:30/200k:20/2048k"), Ok("zoned_abs:50/100k:30/200k:20/2m".into()));
+        assert_eq!(read("zoned_abs:100/4096"), Ok("zoned_abs:100/4k".into()));
+        assert_eq!(read("zoned_abs:50/1g:/1g:/2g"), Ok("zoned_abs:50/1g:25/1g:25/2g".into()));
+        for (text, reason) in [
+            ("zoned_abs:50/1g:40/2g", "sum to 90"),
+            ("zoned_abs:60/1g:60/2g", "sum to 120"),
+            ("zoned_abs:100/1g:/1g", "nothing is left"),
+            ("zoned_abs:50/1g:50/", "has no size"),
+            ("zoned_abs:50/1g:50", "is not percent of I/O / bytes"),
+            ("zoned_abs:50/1g:50/0", "has no size"),
+            ("zoned_abs", "is not percent of I/O / bytes"),
+            ("zoned_abs:50/1g:50/2q", "`q` is not a unit"),
+            ("zoned_abs:50/1g:50/20%", "`%` is not a unit"),
+            ("zoned_abs:50/1g:50/1g,100/2g", "zones are those of all operations"),
+            ("zoned:50/50:50/50,90/10:10/90", "zones are those of all operations"),
+        ] {
+            let error = read(text).expect_err(text);
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn files_are_chosen_by_a_word_or_drawn_by_a_distribution() {
+        let read = |text: &str| canonical(ValueKind::FileSelection, text);
+        for text in ["roundrobin", "sequential", "random", "zipf:1.2", "pareto:0.2:0.5", "normal:20", "normal:5:0.1"] {
+            assert_eq!(read(text), Ok(text.into()));
+        }
+        assert_eq!(read("zipf"), Ok("zipf:1.1".into()));
+        assert_eq!(read("pareto"), Ok("pareto:0.2".into()));
+        assert_eq!(read("gauss:20"), Ok("normal:20".into()));
+        for text in ["", "round", "random:2", "zipf:0", "zipf:x", "pareto:1", "normal", "gauss:-1", "zoned:50/50:50/50"]
+        {
+            assert!(read(text).is_err(), "{text}");
         }
     }
 

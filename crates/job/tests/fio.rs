@@ -801,4 +801,27 @@ fn what_stands_behind_the_choice_of_files_is_how_many_ios_each_has() {
     assert_eq!(said("sequential:2"), "sequential ");
     assert_eq!(said("roundrobin:0"), "sequential ");
     assert_eq!(said("random:8 --file_service_type=roundrobin"), "roundrobin ");
+    // Or where the popular file is.
+    assert_eq!(said("zipf"), "zipf:1.1 ");
+    assert_eq!(said("random:8 --file_service_type=zipf:1.2:0.3"), "zipf:1.2:0.3 ");
+    assert_eq!(said("pareto:0.2"), "pareto:0.2 ");
+    assert_eq!((said("gauss"), said("normal:20")), ("normal:8.33 ".into(), "normal:10.14 ".into()));
+    for (bad, reason) in
+        [("zipf:", "``"), ("pareto:1", "between 0 and 1"), ("normal:101", "at most 100"), ("zipf:1.1x", "`1.1x`")]
+    {
+        let problems = wrong(&format!("--name=z --size=2m --nrfiles=4 --file_service_type={bad}")).render();
+        assert!(problems.contains(reason), "{problems}");
+    }
+}
+
+#[test]
+fn zones_of_bytes_are_read_with_fios_units() {
+    let said = |value: &str| {
+        text(&line(&format!("--name=z --size=2g --rw=randread {value}")).jobs[0], "random_distribution").to_owned()
+    };
+    assert_eq!(said("--random_distribution=zoned_abs:50/100k:30/200k:20/500k"), "zoned_abs:50/100k:30/200k:20/500k");
+    assert_eq!(said("--random_distribution=zoned_abs:60/4M:40/1048576"), "zoned_abs:60/4m:40/1m");
+    assert_eq!(said("--kb_base=1000 --random_distribution=zoned_abs:100/1MB"), "zoned_abs:100/1000000");
+    let bad = wrong("--name=z --size=2g --rw=randread --random_distribution=zoned_abs:50/1m:50/2q").render();
+    assert!(bad.contains("2q"), "{bad}");
 }

@@ -945,6 +945,53 @@ fn a_directory_or_character_device_is_no_target() {
     assert_eq!(rule_name(&[("filename", "/dev/null"), ("size", "1m")]), "wrong_kind_of_target");
 }
 
+/// As many bytes as fio 3.33 uses; where it ends the job at the first I/O behind the region, without a word, ours is refused.
+#[test]
+fn zones_of_bytes_must_lie_within_the_region() {
+    let zones =
+        |text: &'static str| [("rw", "randread"), ("size", "4m"), ("nrfiles", "2"), ("random_distribution", text)];
+    let job = plan_one(&zones("zoned_abs:90/1m:10/1m")).unwrap();
+    assert_eq!(
+        job.pattern.order,
+        Order::Random {
+            distribution: Distribution::ZonedBytes { zones: vec![(90.0, 1 << 20), (10.0, 1 << 20)] },
+            each_block_once: false
+        }
+    );
+    let beyond = refused(&zones("zoned_abs:90/1m:10/1028k"));
+    assert_eq!(
+        beyond,
+        Rule::SharesBeyondSize { path: "trueio-a-0.dat".into(), zones_bytes: (2 << 20) + 4096, region_bytes: 2 << 20 }
+    );
+    assert_eq!(rule_name(&zones("zoned_abs:100/9223372036854775807")), "shares_beyond_size");
+    // In order nothing is drawn.
+    assert!(plan_one(&[("size", "1m"), ("rw", "read"), ("random_distribution", "zoned_abs:100/8m")]).is_ok());
+    for text in ["zoned:50/50:50/50", "zoned_abs:100/1m"] {
+        let strided = [zones(text).as_slice(), &[("zonemode", "strided"), ("zonesize", "64k")]].concat();
+        assert_eq!(rule_name(&strided), "contradiction");
+    }
+}
+
+#[test]
+fn files_that_are_drawn_by_a_distribution_are_not_limited_and_not_verified() {
+    let drawn = [("rw", "randwrite"), ("size", "4m"), ("nrfiles", "4"), ("file_service_type", "zipf")];
+    let distribution = Distribution::Zipf { theta: 1.1, center: None };
+    assert_eq!(plan_one(&drawn).unwrap().file_selection, FileSelection::Drawn { distribution });
+    assert_eq!(rule_name(&[drawn.as_slice(), &[("openfiles", "2")]].concat()), "contradiction");
+    assert!(plan_one(&[drawn.as_slice(), &[("openfiles", "4")]].concat()).is_ok());
+    let verified = [drawn.as_slice(), &[("verify", "crc32c")]].concat();
+    assert_eq!(rule_name(&verified), "verify_impossible");
+    // Of one file none is drawn; and what is only read may come again.
+    let one = [verified.as_slice(), &[("nrfiles", "1")]].concat();
+    assert!(plan_one(&one[..2].iter().chain(&one[3..]).copied().collect::<Vec<_>>()).is_ok());
+    // One of four files is done after a quarter of the bytes, so its cached pages matter, though the job has one pass.
+    let invalidates = |option: &[(&str, &str)]| {
+        let cached = [("direct", "off"), ("invalidate", "each_pass")];
+        plan_one(&[drawn.as_slice(), &cached, option].concat()).unwrap().handling.invalidates_each_pass
+    };
+    assert!(invalidates(&[]) && !invalidates(&[("io_size", "1m")]));
+}
+
 #[test]
 fn size_is_divided_over_the_files_and_a_block_must_fit_into_each() {
     let job = plan_one(&[("size", "1m"), ("nrfiles", "4")]).unwrap();

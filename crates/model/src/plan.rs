@@ -738,7 +738,7 @@ pub enum Prepare {
 }
 
 /// Which file the next I/O goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileSelection {
     /// Each in turn.
@@ -747,6 +747,11 @@ pub enum FileSelection {
     Sequential,
     /// At random.
     Random,
+    /// Drawn by a distribution over the files in their order, whatever has passed: one whose pass is over begins the next.
+    Drawn {
+        /// Zipf, Pareto or normal.
+        distribution: Distribution,
+    },
 }
 
 /// Which operations, where, how large.
@@ -881,6 +886,12 @@ pub enum Distribution {
     Zoned {
         /// The zones.
         zones: Vec<(f64, f64)>,
+    },
+    /// Zones one after the other from the region's beginning: (percent of the I/O, bytes); the percentages sum to 100, and
+    /// what is behind the last zone is not used.
+    ZonedBytes {
+        /// The zones.
+        zones: Vec<(f64, u64)>,
     },
 }
 

@@ -16,7 +16,7 @@ mod steps;
 use crate::pace::Calendar;
 use crate::replay::Replay;
 use crate::request::{REQUEST_BLOCK, Request};
-use distribution::{BlockSampler, below};
+use distribution::{BlockSampler, FileSampler, below};
 use free_map::FreeMap;
 use permutation::Permutation;
 pub(crate) use permutation::mix64;
@@ -79,6 +79,8 @@ enum Selection {
     Sequential,
     /// Any, whatever has passed.
     Random,
+    /// By a distribution, whatever has passed.
+    Drawn(Box<FileSampler>),
     /// Those whose pass is not over.
     Rounds(Box<Rounds>),
 }
@@ -342,7 +344,7 @@ impl Generator {
                         first_pass(unit_count, seed, fixed.is_some())
                     }
                     Order::Random { distribution, .. } => Place::Sampled {
-                        sampler: BlockSampler::new(distribution, unit_count, seed),
+                        sampler: BlockSampler::new(distribution, unit_count, unit, seed),
                         left: unit_count * unit,
                     },
                 };
@@ -383,7 +385,7 @@ impl Generator {
             most => files.len().min(most as usize),
         };
         let in_rounds = files.len() > 1 && (has_passes || most < files.len());
-        let selection = match plan.file_selection {
+        let selection = match &plan.file_selection {
             FileSelection::Sequential => Selection::Sequential,
             FileSelection::RoundRobin if in_rounds && (most < files.len() || !ends_together) => {
                 Selection::Rounds(Box::new(Rounds::new(files.len(), most, false)))
@@ -391,6 +393,9 @@ impl Generator {
             FileSelection::RoundRobin => Selection::InTurn,
             FileSelection::Random if in_rounds => Selection::Rounds(Box::new(Rounds::new(files.len(), most, true))),
             FileSelection::Random => Selection::Random,
+            FileSelection::Drawn { distribution } => {
+                Selection::Drawn(Box::new(FileSampler::new(distribution, files.len().max(1), seed)))
+            }
         };
         let plain_size = fixed.filter(|_| is_plain).map(|size| size as u32);
         Self {
@@ -677,6 +682,7 @@ impl Generator {
             _ if stays => {}
             Selection::InTurn | Selection::Sequential => {}
             Selection::Random => self.file = below(&mut self.rng, self.files.len() as u64) as usize,
+            Selection::Drawn(files) => self.file = files.sample(&mut self.rng),
             Selection::Rounds(rounds) => self.file = rounds.next(&mut self.rng),
         }
         let unit = self.unit;
@@ -697,7 +703,7 @@ impl Generator {
             Selection::InTurn => self.file = (file_index + 1) % self.files.len(),
             Selection::Sequential if is_pass_over => self.file = (file_index + 1) % self.files.len(),
             Selection::Rounds(rounds) if is_pass_over => rounds.leave(),
-            Selection::Sequential | Selection::Random | Selection::Rounds(_) => {}
+            Selection::Sequential | Selection::Random | Selection::Drawn(_) | Selection::Rounds(_) => {}
         }
         if let Some(passes) = &mut self.passes {
             passes.is_begun = true;

@@ -98,6 +98,7 @@ fn any_order() -> impl Strategy<Value = Order> {
         Just(random(Distribution::Pareto { h: 0.2, center: Some(0.5) })),
         Just(random(Distribution::Normal { deviation_percent: 20.0, center: Some(1.0) })),
         Just(random(Distribution::Zoned { zones: vec![(60.0, 10.0), (40.0, 90.0)] })),
+        Just(random(Distribution::ZonedBytes { zones: vec![(60.0, 20 * UNIT), (40.0, 300 * UNIT)] })),
     ]
 }
 
@@ -111,7 +112,14 @@ fn any_mix() -> impl Strategy<Value = OpMix> {
 }
 
 fn any_selection() -> impl Strategy<Value = FileSelection> {
-    prop_oneof![Just(FileSelection::RoundRobin), Just(FileSelection::Sequential), Just(FileSelection::Random)]
+    let drawn = |distribution| Just(FileSelection::Drawn { distribution });
+    prop_oneof![
+        Just(FileSelection::RoundRobin),
+        Just(FileSelection::Sequential),
+        Just(FileSelection::Random),
+        drawn(Distribution::Zipf { theta: 1.1, center: None }),
+        drawn(Distribution::Normal { deviation_percent: 10.0, center: None }),
+    ]
 }
 
 proptest! {
@@ -293,7 +301,7 @@ proptest! {
 #[test]
 fn files_in_turn_and_at_random_get_equal_shares() {
     for selection in [FileSelection::RoundRobin, FileSelection::Random] {
-        let mut plan = with_files(plan(64, 0, READ, ONCE, BlockSizes::Fixed(UNIT)), 4, selection);
+        let mut plan = with_files(plan(64, 0, READ, ONCE, BlockSizes::Fixed(UNIT)), 4, selection.clone());
         plan.limits.is_time_based = true;
         let requests = take(&plan, 0, 40_000);
         for file in 0..4 {
@@ -316,7 +324,7 @@ fn files_of_unlike_lengths_are_gone_over_once_before_any_is_again() {
             (FileSelection::Random, 0),
             (FileSelection::Random, 3),
         ] {
-            let mut plan = with_files(plan(1, 0, READ, order.clone(), BlockSizes::Fixed(UNIT)), 4, selection);
+            let mut plan = with_files(plan(1, 0, READ, order.clone(), BlockSizes::Fixed(UNIT)), 4, selection.clone());
             plan.files.iter_mut().zip(blocks).for_each(|(file, blocks)| file.size_bytes = blocks * UNIT);
             plan.files_at_a_time = most;
             plan.limits.io_bytes = 39 * UNIT;
@@ -616,7 +624,7 @@ fn files_are_made_again_between_two_passes_over_all_of_them() {
             for (loops, passes) in [(3, 1), (1, 3)] {
                 let mut plan = plan(100, 512, write, order.clone(), BlockSizes::Fixed(UNIT));
                 plan.files = vec![plan.files[0].clone(); files];
-                plan.file_selection = selection;
+                plan.file_selection = selection.clone();
                 let of_pass = 100 * files;
                 (plan.limits.loops, plan.limits.io_bytes) = (loops, (of_pass * passes) as u64 * UNIT);
                 plan.handling.remakes_each_pass = true;
@@ -635,14 +643,15 @@ fn files_are_made_again_between_two_passes_over_all_of_them() {
 fn no_file_that_was_made_again_goes_on_behind_a_hole() {
     let write = OpMix::Only(OpKind::Write);
     let sizes = [BlockSizes::Fixed(UNIT), BlockSizes::Range { min_bytes: UNIT, max_bytes: 4 * UNIT }];
-    for selection in [FileSelection::RoundRobin, FileSelection::Sequential, FileSelection::Random] {
+    let drawn = FileSelection::Drawn { distribution: Distribution::Pareto { h: 0.4, center: None } };
+    for selection in [FileSelection::RoundRobin, FileSelection::Sequential, FileSelection::Random, drawn] {
         for (sizes, loops, is_time_based) in
             [(&sizes[0], 1, true), (&sizes[1], 1, true), (&sizes[0], 5, false), (&sizes[1], 5, false)]
         {
             let mut plan = plan(100, 0, write, Order::Sequential, sizes.clone());
             plan.files =
                 [16, 100, 7].map(|blocks| FilePlan { size_bytes: blocks * UNIT, ..plan.files[0].clone() }).into();
-            plan.file_selection = selection;
+            plan.file_selection = selection.clone();
             (plan.limits.loops, plan.limits.io_bytes, plan.limits.is_time_based) = (loops, 123 * UNIT, is_time_based);
             plan.handling.remakes_each_pass = true;
             let name = format!("{selection:?} {sizes:?} {loops}");
@@ -677,9 +686,9 @@ fn no_file_that_was_made_again_goes_on_behind_a_hole() {
 /// The files in the order in which fio 3.33 reads them.
 #[test]
 fn a_file_has_so_many_ios_before_the_next_one_is_chosen() {
-    let order = |selection, ios, blocks: u64, most| -> String {
+    let order = |selection: &FileSelection, ios, blocks: u64, most| -> String {
         let sizes = BlockSizes::Fixed(UNIT);
-        let mut plan = with_files(plan(1, 0, READ, Order::Sequential, sizes), 4, selection);
+        let mut plan = with_files(plan(1, 0, READ, Order::Sequential, sizes), 4, selection.clone());
         plan.files.iter_mut().for_each(|file| file.size_bytes = blocks * UNIT);
         plan.limits.io_bytes = 4 * blocks * UNIT;
         plan.files_at_a_time = most;
@@ -687,11 +696,11 @@ fn a_file_has_so_many_ios_before_the_next_one_is_chosen() {
         take(&plan, 0, 100).iter().map(|request| char::from(b'0' + request.file as u8)).collect()
     };
     let turns = FileSelection::RoundRobin;
-    assert_eq!(order(turns, 2, 10, 0), "00112233".repeat(5));
-    assert_eq!(order(turns, 4, 10, 0), "0000111122223333000011112222333300112233");
-    assert_eq!(order(turns, 3, 4, 0), "0001112223330123");
-    assert_eq!(order(turns, 3, 4, 2), "0001110122233323");
-    let drawn = order(FileSelection::Random, 4, 8, 0);
+    assert_eq!(order(&turns, 2, 10, 0), "00112233".repeat(5));
+    assert_eq!(order(&turns, 4, 10, 0), "0000111122223333000011112222333300112233");
+    assert_eq!(order(&turns, 3, 4, 0), "0001112223330123");
+    assert_eq!(order(&turns, 3, 4, 2), "0001110122233323");
+    let drawn = order(&FileSelection::Random, 4, 8, 0);
     for four in drawn.as_bytes().chunks(4) {
         assert!(four.iter().all(|file| *file == four[0]), "{drawn}");
     }

@@ -7,7 +7,7 @@ use super::clones::{files, of_clone, unique_name};
 use super::command_line::Asked;
 use super::options::{Fate, FioOption, Kind};
 use super::problem::{FioProblem, Problems};
-use super::value::{BadValue, KbBase, listed, read_number, read_time_ns, translate};
+use super::value::{BadValue, KbBase, drawn_files, listed, read_number, read_time_ns, translate};
 use super::{JOBS_MAX, PRESET, Section, Settings, Surroundings, Word, engines};
 use crate::plan::join_path;
 use crate::table::{OptionRow, overlay, row, value_hint};
@@ -355,6 +355,7 @@ fn take(
     values: &mut BTreeMap<&'static str, SpecValue>,
     problems: &mut Problems,
 ) {
+    let drawn = Some(word.text()).filter(|_| row.name == "file_service_type").and_then(drawn_files);
     let text = match (row.name, word.text()) {
         ("rw", text) if text.contains(':') => {
             let (rw, steps) = text.split_once(':').unwrap_or((text, ""));
@@ -362,6 +363,10 @@ fn take(
                 problems.add(word.value_place(&(rw.len() + 1..text.len())), format!("`rw`: {}", bad.message), None);
             }
             rw
+        }
+        ("file_service_type", _) if drawn.is_some() => {
+            values.remove("file_service_ios");
+            drawn.as_deref().expect("it is there")
         }
         ("file_service_type", text) => {
             // What an earlier word said is over.
@@ -431,10 +436,6 @@ fn special(option: &FioOption, word: &Word) -> Option<FioProblem> {
         "fallocate" if text == "keep" => (
             format!("`fallocate={text}` makes a file whose length says nothing of its space, which is not done here"),
             "`fallocate=native`, or `none` to measure appending",
-        ),
-        "file_service_type" if matches!(text.split(':').next(), Some("zipf" | "pareto" | "normal" | "gauss")) => (
-            format!("`file_service_type={text}` draws files by a distribution, which is not done here"),
-            "`random`, or fewer files with a `random_distribution`",
         ),
         "mem" if text.contains(':') => (
             format!("`mem={text}` puts the buffers into a file, whose writing back is I/O beside what is measured"),

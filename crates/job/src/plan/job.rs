@@ -16,6 +16,7 @@ use super::output::plan_output;
 use super::pace::{plan_guard, plan_pace, plan_think};
 use super::priority::{plan_own_priority, plan_shares};
 use super::replay::{Replayed, plan_iolog, plan_replay};
+use super::shares::{check_distribution, plan_file_selection, plan_order};
 use super::source::plan_body;
 use super::steps::plan_steps;
 use super::tolerance::{plan_fill, plan_tolerance};
@@ -26,8 +27,8 @@ use super::zones::{InZones, plan_zones, settle_sizes};
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
 use trueio_model::{
-    BlockSizes, Content, ContentKind, DirectPolicy, Distribution, EngineKind, FileSelection, JobPlan, Limits, OpKind,
-    OpMix, Order, Pattern, Scheduling, Steps, WriteFlags,
+    BlockSizes, Content, ContentKind, DirectPolicy, EngineKind, FileSelection, JobPlan, Limits, OpKind, OpMix, Pattern,
+    Scheduling, WriteFlags,
 };
 
 /// The least alignment of buffers: a page, so that every engine and device is content.
@@ -178,6 +179,10 @@ pub(super) fn plan_job(
         true => Some(plan_command(values, &sizes[1], &files[0].plan)?),
         false => None,
     };
+    if replayed.is_none() {
+        check_distribution(values, &order, &files)?;
+    }
+    let (file_selection, ios_per_file, files_at_a_time) = plan_file_selection(planner, values, files.len())?;
     let region_bytes = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
     let (limits, pass_bytes) = match &replayed {
         Some(replayed) => {
@@ -199,6 +204,7 @@ pub(super) fn plan_job(
         limits: &limits,
         has_steps: !steps.is_none(),
         is_zoned: zones.is_some(),
+        draws_files: files.len() > 1 && matches!(file_selection, FileSelection::Drawn { .. }),
     };
     let verify = plan_verify(planner, values, &verified)?;
     let tolerance = plan_tolerance(values, fills, verify.as_ref())?;
@@ -220,8 +226,13 @@ pub(super) fn plan_job(
         _ => note_unused(planner, values, &["dedupe_working_set_percentage"], "no block repeats another"),
     }
     let mut handling = plan_handling(planner, values, engine, ops)?;
+    // A file that is drawn goes on to its next pass while others are not done.
+    let cached_pass_bytes = match file_selection {
+        FileSelection::Drawn { .. } => files.iter().map(|file| file.plan.size_bytes).min().unwrap_or(0),
+        _ => pass_bytes,
+    };
     handling.invalidates_each_pass = values.choice("invalidate") == Some("each_pass")
-        && has_further_cached_passes(values, engine, direct, &order, &limits, pass_bytes);
+        && has_further_cached_passes(values, engine, direct, &order, &limits, cached_pass_bytes);
     let remaking = Remaking {
         engine,
         ops,
@@ -252,18 +263,6 @@ pub(super) fn plan_job(
         .fold(BUFFER_ALIGNMENT_BYTES_MIN, u32::max)
         .checked_next_power_of_two()
         .unwrap_or(BUFFER_ALIGNMENT_BYTES_MIN);
-    let file_selection = match values.choice("file_service_type") {
-        Some("sequential") => FileSelection::Sequential,
-        Some("random") => FileSelection::Random,
-        _ => FileSelection::RoundRobin,
-    };
-    let is_in_turn = files.len() > 1 && file_selection != FileSelection::Sequential;
-    if !is_in_turn {
-        let because = if files.len() > 1 { "each file is used to its end" } else { "there is one file" };
-        note_unused(planner, values, &["file_service_ios"], because);
-    }
-    let ios_per_file = values.small("file_service_ios").filter(|ios| is_in_turn && *ios > 1).unwrap_or(0);
-    let files_at_a_time = plan_files_at_a_time(planner, values, file_selection, files.len());
     let simulated = match engine {
         EngineKind::Simulated => Some(values.simulated("simulated")),
         _ if values.is_said("simulated") => {
@@ -342,18 +341,6 @@ pub(super) fn plan_job(
     };
     idle::strip(&mut job);
     Ok(job)
-}
-
-/// How many files are in use at a time, if not all.
-fn plan_files_at_a_time(planner: &mut Planner, values: &Values, selection: FileSelection, count: usize) -> u32 {
-    let because = match (values.small("openfiles").unwrap_or(0), selection) {
-        (0, _) => return 0,
-        (_, FileSelection::Sequential) => "`file_service_type` uses one file at a time",
-        (most, _) if most as usize >= count => "there are no more files",
-        (most, _) => return most,
-    };
-    note_unused(planner, values, &["openfiles"], because);
-    0
 }
 
 /// Processors and I/O priority.
@@ -471,18 +458,6 @@ fn plan_sizes(values: &Values) -> Result<([BlockSizes; 3], &'static str), Refusa
     }
     let option = said.first().copied().unwrap_or("bs");
     Ok((values.sizes(option).expect("said, or `bs` by default").clone(), option))
-}
-
-fn plan_order(planner: &mut Planner, values: &Values, ops: Ops, steps: &Steps) -> Order {
-    if !ops.is_random {
-        return Order::Sequential;
-    }
-    let distribution = values.distribution("random_distribution");
-    let is_uniform = distribution == Distribution::Uniform;
-    if !is_uniform {
-        note_unused(planner, values, &["norandommap"], "a distribution that is not uniform keeps no map anyway");
-    }
-    Order::Random { each_block_once: is_uniform && !values.bool("norandommap") && steps.is_none(), distribution }
 }
 
 fn plan_content(planner: &mut Planner, values: &Values, ops: Ops) -> Result<Content, Refusal> {

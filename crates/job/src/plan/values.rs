@@ -4,8 +4,8 @@ use crate::refusal::{Refusal, Rule};
 use crate::table::{DefaultValue, OptionRow, TABLE, place_of, row, suggestion};
 use crate::value::{Extent, Value};
 use trueio_model::{
-    BlockPattern, BlockSizes, Criterion, Distribution, JobSpec, MemoryPolicy, OpKind, OpMix, Origin, PlanValue,
-    PriorityShare, RangeSync, SimulatedDevice, SourceAddress,
+    BlockPattern, BlockSizes, Criterion, Distribution, FileSelection, JobSpec, MemoryPolicy, OpKind, OpMix, Origin,
+    PlanValue, PriorityShare, RangeSync, SimulatedDevice, SourceAddress,
 };
 
 /// The options of one job, in the table's order.
@@ -276,6 +276,13 @@ impl Values {
         match &self.item(name).value {
             Some(Value::Distribution(distribution)) => distribution.clone(),
             other => unreachable!("`{name}` is no distribution: {other:?}"),
+        }
+    }
+
+    pub(super) fn file_selection(&self, name: &str) -> FileSelection {
+        match &self.item(name).value {
+            Some(Value::FileSelection(selection)) => selection.clone(),
+            other => unreachable!("`{name}` chooses no files: {other:?}"),
         }
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Verified<'a> {
     /// Zones are written by their rules: one write at a time in each, the worker knows what each holds, and an I/O
     /// waits for what is in flight at its place.
     pub(super) is_zoned: bool,
+    /// Some files begin another pass before others have ended theirs.
+    pub(super) draws_files: bool,
 }
 
 /// Options that mean something beside `verify` only.
@@ -53,7 +55,7 @@ pub(super) fn plan_verify(
     values: &Values,
     job: &Verified<'_>,
 ) -> Result<Option<Verify>, Refusal> {
-    let Verified { engine, ops, used, order, files, limits, has_steps, is_zoned } = *job;
+    let Verified { engine, ops, used, order, files, limits, has_steps, is_zoned, draws_files } = *job;
     let word = values.choice("verify");
     let Some(checksum) = Checksum::ALL.into_iter().find(|kind| word == Some(kind.name())) else {
         if values.bool("verify_only") {
@@ -98,6 +100,11 @@ pub(super) fn plan_verify(
     if has_steps {
         let reason = "a block may come twice, and it is not known which write came last".into();
         return refuse(reason, "leave out zones, skips, `blockalign` and their like, or `verify`");
+    }
+    if draws_files {
+        let said = values.quote("file_service_type");
+        let reason = format!("with {said} some files are written again before others are written once");
+        return refuse(reason, "use `file_service_type = \"random\"`, or leave `verify` out");
     }
     if let Order::Random { each_block_once: false, .. } = order
         && !is_zoned
