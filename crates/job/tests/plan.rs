@@ -603,6 +603,69 @@ fn engines_on_names_have_a_directory_of_their_own_and_one_io_a_name() {
     assert!(plan_one(&[("ioengine", "cpuio"), ("cpuload", "50"), ("exit_on_io_done", "1")]).is_ok());
 }
 
+/// Goal: of fio's jobs the I/Os and bytes are known that fio counts for names, and what they limit, in names; those of the
+/// plan stay one name each.
+#[test]
+fn names_of_fios_jobs_are_counted_as_fio_counts_them() {
+    let planned = |more: &[(&'static str, &'static str)]| {
+        let own = [("directory", "/mnt"), ("nrfiles", "50"), ("rw", "write"), ("ioengine", "filestat")];
+        let own = own.into_iter().filter(|(name, _)| !more.iter().any(|(other, _)| name == other));
+        let spec = spec("a", &own.chain(more.iter().copied()).collect::<Vec<_>>());
+        let spec = JobSpec { fio: Some(Box::default()), ..spec };
+        plan(&[spec], &Described, &machine()).map(|mut plan| plan.jobs.remove(0))
+    };
+    // Names of a pass, and the I/Os and bytes of each that they are counted as.
+    let of = |more: &[(&'static str, &'static str)]| {
+        let job = planned(more).expect("it is planned");
+        let counts = job.output.names.expect("it is fio's");
+        assert_eq!((job.files[0].size_bytes, job.limits.io_bytes), (50.min(job.files[0].size_bytes), counts.names));
+        assert_eq!(job.pattern.write_sizes, BlockSizes::Fixed(1));
+        (counts.names, counts.ios, counts.block_bytes)
+    };
+    let (four, one) = (("filesize", "4k"), ("bs", "1k"));
+    assert_eq!(of(&[]), (50, 50, 4096));
+    assert_eq!(of(&[four]), (50, 50, 4096));
+    assert_eq!(of(&[four, one]), (50, 200, 1024));
+    assert_eq!(of(&[("size", "200k"), one]), (50, 200, 1024));
+    assert_eq!(of(&[four, ("bs", "3000")]), (50, 50, 3000));
+    assert_eq!(of(&[four, ("size", "80k")]), (20, 20, 4096));
+    assert_eq!(of(&[four, ("size", "8m")]), (50, 50, 4096));
+    assert_eq!(of(&[four, one, ("io_size", "50%")]), (50, 100, 1024));
+    assert_eq!(of(&[four, one, ("io_size", "30k")]), (30, 30, 1024));
+    assert_eq!(of(&[four, ("io_size", "50001"), ("bs", "3000")]), (17, 17, 3000));
+    assert_eq!(of(&[four, ("io_size", "480k")]), (120, 120, 4096));
+    assert_eq!(of(&[four, one, ("number_ios", "22")]), (22, 22, 1024));
+    assert_eq!(of(&[four, one, ("number_ios", "122")]), (50, 122, 1024));
+    assert_eq!(of(&[four, one, ("number_ios", "22"), ("file_service_type", "sequential")]), (6, 22, 1024));
+    assert_eq!(of(&[("filesize", "4k-8k"), one]), (50, 300, 1024));
+    let timed = [four, one, ("number_ios", "322"), ("io_size", "1k"), ("time_based", "1"), ("runtime", "1s")];
+    assert_eq!(of(&timed), (50, 200, 1024));
+    assert_eq!(planned(&timed).expect("it is planned").limits.io_count, Some(100));
+    // Rates go by names, of which each is an I/O; a byte of ours is a block of fio's.
+    let paced = planned(&[four, ("rate", "40k"), ("rate_min", "10000")]).expect("it is planned");
+    assert_eq!((paced.pace.and_then(|pace| pace.bytes_per_s), paced.guard.bytes_per_s_min), (Some(10.0), 3));
+    assert_eq!(planned(&[four, ("rate_iops", "7")]).expect("it is planned").pace.and_then(|p| p.ios_per_s), Some(7.0));
+    let rule = |more: &[(&'static str, &'static str)]| planned(more).expect_err("it is refused").rule.name();
+    for more in [
+        &[four, one, ("rate", "40k")][..],
+        &[four, one, ("rate_iops", "7")],
+        &[four, one, ("thinktime", "1ms")],
+        &[four, ("bsrange", "1k-4k")],
+        &[four, ("rw", "rw"), ("bs", "1k,2k")],
+        &[four, ("steadystate", "bw:10%"), ("steadystate_duration", "2s")],
+        &[four, one, ("steadystate", "iops:10%"), ("steadystate_duration", "2s")],
+        &[four, ("ioengine", "filecreate"), ("io_size", "400k")],
+    ] {
+        assert_eq!(rule(more), "engine_lacks", "{more:?}");
+    }
+    assert!(planned(&[four, ("steadystate", "iops:10%"), ("steadystate_duration", "2s")]).is_ok());
+    // fio makes some of the names, or none, and says that all is well.
+    assert_eq!(rule(&[four, ("bs", "16k")]), "block_beyond_size");
+    assert_eq!(rule(&[("size", "100k")]), "block_beyond_size");
+    // Jobs of ours count names.
+    assert_eq!(plan_one(&[("ioengine", "filestat"), four]).expect("it is planned").output.names, None);
+}
+
 /// Goal: what steps through a region is refused where it is half said, and keeps no map.
 #[test]
 fn steps_are_whole_or_refused() {

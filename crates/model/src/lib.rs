@@ -58,7 +58,9 @@ pub use iolog::{
 };
 pub use numa::{MemoryMode, MemoryPolicy};
 pub use origin::{Origin, Sourced};
-pub use output::{AVERAGE_NS_DEFAULT, Grouping, LogKind, LogPlan, LogWindow, OutputPlan, PERCENTILES_DEFAULT, Unified};
+pub use output::{
+    AVERAGE_NS_DEFAULT, Grouping, LogKind, LogPlan, LogWindow, NameCounts, OutputPlan, PERCENTILES_DEFAULT, Unified,
+};
 pub use plan::{
     Advice, Arrivals, BlockSizes, CommandPlan, Content, ContentKind, CpuLoad, DirectPolicy, Distribution, EngineKind,
     ExecPlan, FilePlan, FileSelection, Flush, Guard, Handling, IgnoredError, JobPlan, Limits, Locking, Memory, OpMix,

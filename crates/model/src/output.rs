@@ -57,6 +57,31 @@ pub struct OutputPlan {
     /// Opening and closing of files is printed, and which file each I/O goes to (`--debug=file`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shows_files: bool,
+    /// What fio's outputs count for names that are made, asked for or removed, instead of them; a record counts each as
+    /// one I/O of one byte.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names: Option<NameCounts>,
+}
+
+/// What fio counts of an engine on names: I/Os of a size, of which the first to each file does something to its name, and
+/// the others do nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameCounts {
+    /// So many names, those of a pass, …
+    pub names: u64,
+    /// … are counted as so many I/Os, …
+    pub ios: u64,
+    /// … of so many bytes each. None of them is transferred.
+    pub block_bytes: u64,
+}
+
+impl NameCounts {
+    /// What `names` names are counted as: I/Os, and bytes.
+    pub fn of(self, names: u64) -> (u64, u64) {
+        let ios = u128::from(names) * u128::from(self.ios) / u128::from(self.names.max(1));
+        let whole = |count: u128| u64::try_from(count).unwrap_or(u64::MAX);
+        (whole(ios), whole(ios.saturating_mul(u128::from(self.block_bytes))))
+    }
 }
 
 impl Default for OutputPlan {
@@ -80,6 +105,7 @@ impl Default for OutputPlan {
             shows_draws: false,
             shows_verify: false,
             shows_files: false,
+            names: None,
         }
     }
 }

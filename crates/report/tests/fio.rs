@@ -533,3 +533,39 @@ fn a_server_that_has_ended_is_not_called_running_while_another_is() {
     let whole = read(&render_clients(&[server("ended", false)], &options(&[Format::Json])));
     assert_eq!(whole["trueio"]["clients"][0]["outcome"], "complete");
 }
+
+/// Goal: names of engines that move no data are counted as fio counts them, in every format, and told as what they are,
+/// too; the record claims no transfer.
+#[test]
+fn names_are_told_as_fios_ios_and_bytes_and_as_names() {
+    let mut record = mixed();
+    let kept = record.clone();
+    let names: Vec<u64> = record.phases[0].jobs[0].ops.iter().map(|op| op.io_count).collect();
+    let ops: Vec<OpKind> = record.phases[0].jobs[0].ops.iter().map(|op| op.op).collect();
+    let at = ops.iter().position(|op| *op == OpKind::Read).expect("it reads");
+    record.plan.jobs[0].output.names = Some(NameCounts { names: 10, ios: 25, block_bytes: 512 });
+    let (ios, bytes) = (names[at] * 25 / 10, names[at] * 25 / 10 * 512);
+    let document = read(&render(&record, &options(&[Format::Json])));
+    let of = &document["jobs"][0]["read"];
+    assert_eq!((of["total_ios"].as_u64(), of["io_bytes"].as_u64()), (Some(ios), Some(bytes)));
+    assert_eq!(of["clat_ns"]["N"].as_u64(), Some(record.phases[0].jobs[0].ops[at].latency.completion.count()));
+    let per_s = |key: &str| of[key].as_f64().expect("a number");
+    assert!((per_s("bw_bytes") / per_s("iops") - 512.0).abs() < 1.0, "{of}");
+    if per_s("bw_mean") > 0.0 {
+        assert!((per_s("bw_mean") * 1024.0 / per_s("iops_mean") - 512.0).abs() < 1.0, "{of}");
+    }
+    let all: u64 = ops.iter().zip(&names).filter(|(op, _)| **op != OpKind::Sync).map(|(_, count)| count).sum();
+    assert_eq!(document["trueio"]["names"][0]["names"].as_u64(), Some(all));
+    let text = render(&record, &options(&[Format::Normal]));
+    assert!(
+        text.contains(&format!(", {all} names, ")) && text.contains(&format!("issued rwts: total={ios},")),
+        "{text}"
+    );
+    let terse = render(&record, &options(&[Format::Terse]));
+    assert_eq!(terse.split(';').nth(5), Some((bytes >> 10).to_string().as_str()), "{terse}");
+    // Numbers that no plan has make nothing overflow.
+    let absurd = NameCounts { names: 0, ios: u64::MAX, block_bytes: u64::MAX };
+    assert_eq!((absurd.of(u64::MAX), absurd.of(0)), ((u64::MAX, u64::MAX), (0, 0)));
+    // Others have no such key.
+    assert!(read(&render(&kept, &options(&[Format::Json])))["trueio"].get("names").is_none());
+}

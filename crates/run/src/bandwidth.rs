@@ -21,7 +21,7 @@ pub struct BandwidthSpan {
     pub end: Duration,
     /// How long it was.
     pub length: Duration,
-    /// Bytes read, written and trimmed. Those of jobs that report all as one are read.
+    /// Bytes read, written and trimmed; of names those that fio counts for them. Those of jobs that report all as one are read.
     pub byte_counts: [u64; 3],
 }
 
@@ -76,7 +76,8 @@ impl<'a> Meter<'a> {
             rest = after;
             for (op, of_op) in own.iter().flat_map(|progress| progress.byte_counts.iter().enumerate()) {
                 let op = if job.output.unified == Unified::No { op } else { 0 };
-                counts[op] += of_op.load(Relaxed);
+                let bytes = of_op.load(Relaxed);
+                counts[op] += job.output.names.map_or(bytes, |names| names.of(bytes).1);
             }
         }
         let (before, counted) = std::mem::replace(&mut self.told, (end, counts));
@@ -91,7 +92,7 @@ impl<'a> Meter<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trueio_model::EngineKind;
+    use trueio_model::{EngineKind, NameCounts};
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -119,5 +120,16 @@ mod tests {
         progress[1].byte_counts[1].store(21, Relaxed);
         let rest = BandwidthSpan { end: MS * 8333, length: MS * 133, byte_counts: [0, 1, 0] };
         assert_eq!((meter.rest(begin + MS * 1333), meter.rest(begin + MS * 1400)), (Some(rest), None));
+    }
+
+    #[test]
+    fn names_are_told_with_the_bytes_that_fio_counts() {
+        let mut jobs = vec![JobPlan::plain(EngineKind::Filestat, 10)];
+        jobs[0].output.names = Some(NameCounts { names: 5, ios: 20, block_bytes: 1024 });
+        let progress = [Progress::default()];
+        let begin = Instant::now();
+        let mut meter = Meter::new(&jobs, &progress, MS * 500, begin, Duration::ZERO);
+        progress[0].byte_counts[0].store(3, Relaxed);
+        assert_eq!(meter.look(begin + MS * 555).map(|span| span.byte_counts), Some([12 << 10, 0, 0]));
     }
 }

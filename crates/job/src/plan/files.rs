@@ -525,13 +525,15 @@ pub(crate) fn directory_of(path: &str) -> &str {
 pub(super) fn directory_facts(planner: &mut Planner, values: &Values, path: &str) -> Result<TargetFacts, Refusal> {
     let nearest = directory_of(path.trim_end_matches('/'));
     let mut directory = nearest;
+    // As in fio, for which an I/O log names files only.
+    let makes_directories = values.is_fio && !values.is_said("read_iolog");
     let option = if values.is_said("directory") { "directory" } else { "filename" };
     // What `directory` says must be there, in fio, too.
     let is_said = |place| values.paths("directory").is_some_and(|said| plain(&said[0]) == plain(place));
     let facts = loop {
         match planner.look(directory) {
             Target::Present(facts) => break *facts,
-            Target::Missing if !values.makes_directories || is_said(directory) || ["/", "."].contains(&directory) => {
+            Target::Missing if !makes_directories || is_said(directory) || ["/", "."].contains(&directory) => {
                 let rule = Rule::DirectoryMissing { path: path.to_owned(), directory: directory.to_owned() };
                 return Err(values.refuse(option, rule));
             }

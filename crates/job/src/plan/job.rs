@@ -10,7 +10,7 @@ use super::files::{Use, plan_files};
 use super::handling::{Remaking, has_further_cached_passes, plan_handling, plan_remaking};
 use super::idle;
 use super::limits::{Passing, plan_limits, plan_steady_state, plan_times};
-use super::names::plan_names;
+use super::names::{CountedNames, plan_names};
 use super::numa::plan_nodes;
 use super::output::plan_output;
 use super::pace::{plan_guard, plan_pace, plan_think};
@@ -99,10 +99,17 @@ pub(super) fn plan_job(
     if let Some(replayed) = &replayed {
         replayed.check_engine(values, engine)?;
     }
+    let mut counted = None;
     if engine.works_on_names() {
+        if values.is_fio {
+            let each = [OpKind::Read, OpKind::Write, OpKind::Trim].into_iter().zip(&sizes);
+            let used: Vec<&BlockSizes> = each.filter(|(op, _)| ops.has(*op)).map(|(_, sizes)| sizes).collect();
+            counted = Some(CountedNames::of(values, engine, &used, sizes_option)?);
+        } else {
+            note_unused(planner, values, &["bs", "bsrange", "bssplit"], "names have no size");
+        }
         // A name has no size; what is counted is names.
         sizes = [const { BlockSizes::Fixed(1) }; 3];
-        note_unused(planner, values, &["bs", "bsrange", "bssplit"], "names have no size");
     }
     let used: Vec<(OpKind, &BlockSizes)> =
         [OpKind::Read, OpKind::Write, OpKind::Trim].into_iter().zip(&sizes).filter(|(op, _)| ops.has(*op)).collect();
@@ -184,7 +191,7 @@ pub(super) fn plan_job(
     }
     let (file_selection, ios_per_file, files_at_a_time) = plan_file_selection(planner, values, files.len())?;
     let region_bytes = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
-    let (limits, pass_bytes) = match &replayed {
+    let (mut limits, pass_bytes) = match &replayed {
         Some(replayed) => {
             values.derive("io_size", write_bytes(replayed.bytes()), "what the log transfers");
             (Limits { io_bytes: replayed.bytes(), loops: 1, io_count: None, ..plan_times(values) }, region_bytes)
@@ -195,6 +202,10 @@ pub(super) fn plan_job(
             plan_limits(values, &Passing { engine, ops, order, steps, used, files, ends_otherwise })?
         }
     };
+    if let Some(counted) = &counted {
+        counted.limit(&mut limits);
+        values.derive("io_size", limits.io_bytes.to_string(), "names, one byte each");
+    }
     let verified = Verified {
         engine,
         ops,
@@ -244,7 +255,11 @@ pub(super) fn plan_job(
         uring: &mut uring,
     };
     handling.remakes_each_pass = plan_remaking(planner, values, remaking)?;
-    let pace = plan_pace(planner, values, ops.mix, verify.as_ref())?;
+    let mut pace = plan_pace(planner, values, ops.mix, verify.as_ref())?;
+    let mut guard = plan_guard(planner, values, ops.mix);
+    if let Some(counted) = &counted {
+        counted.slow(&mut pace, &mut guard);
+    }
     let think = plan_think(planner, values);
     let (of_nodes, memory_policy) = plan_nodes(planner, values)?;
     let runs_on_nodes = of_nodes.is_some();
@@ -282,6 +297,7 @@ pub(super) fn plan_job(
     }
     let mut output = plan_output(planner, values);
     output.logs.iolog = iolog;
+    output.names = counted.map(|counted| counted.counts());
     let [read_sizes, write_sizes, trim_sizes] = sizes;
     let user = plan_user(planner, values)?;
     let nice = values.integer("nice").map(|nice| i32::try_from(nice).expect("the row's bounds keep it small"));
@@ -315,7 +331,7 @@ pub(super) fn plan_job(
         command,
         exec: plan_exec(planner, values, engine)?,
         cpu_load: plan_cpu_load(planner, values, engine)?,
-        guard: plan_guard(planner, values, ops.mix),
+        guard,
         control,
         verify,
         uring,

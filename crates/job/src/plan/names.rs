@@ -5,7 +5,8 @@ use super::job::note_unused;
 use super::values::Values;
 use super::{Planner, Target};
 use crate::refusal::{Refusal, Rule};
-use trueio_model::{EngineKind, FilePlan, Prepare};
+use crate::value::Extent;
+use trueio_model::{BlockSizes, CriterionVariable, EngineKind, FilePlan, Guard, Limits, NameCounts, Pace, Prepare};
 
 /// The directory of the names. Each worker has one of its own, under this name and a number.
 pub(super) fn plan_names(planner: &mut Planner, values: &mut Values, engine: EngineKind) -> Result<JobFile, Refusal> {
@@ -28,7 +29,9 @@ pub(super) fn plan_names(planner: &mut Planner, values: &mut Values, engine: Eng
             return lacks(option, "uses each name once", hint);
         }
     }
-    note_unused(planner, values, &["size", "filesize", "offset", "io_size"], "what is counted is names (`nrfiles`)");
+    // In fio's language sizes say how many I/Os a name is.
+    let unused: &[&str] = if values.is_fio { &["offset"] } else { &["size", "filesize", "offset", "io_size"] };
+    note_unused(planner, values, unused, "what is counted is names (`nrfiles`)");
     let directory = values.paths("directory").map_or(".", |paths| paths[0].as_str()).trim_end_matches('/').to_owned();
     let path = match directory.as_str() {
         "." => format!("trueio-{}-names", values.job),
@@ -53,4 +56,126 @@ pub(super) fn plan_names(planner: &mut Planner, values: &mut Values, engine: Eng
         extends_from: None,
     };
     Ok(JobFile { plan, facts: None })
+}
+
+/// How a job of fio's counts its names.
+///
+/// fio gives each name a file of some size, and goes over the files in I/Os of a size. The first I/O to a file does what
+/// the engine does, and is the one whose latency is kept; the others do nothing. All are counted, with their bytes.
+pub(super) struct CountedNames {
+    counts: NameCounts,
+    /// I/Os of a pass over all names.
+    pass_ios: u64,
+    /// Names of such a pass.
+    pass_names: u64,
+    /// Each file is gone over to its end before the next.
+    in_sequence: bool,
+}
+
+impl CountedNames {
+    /// Of a job whose operations have these sizes, which `option` says.
+    pub(super) fn of(
+        values: &Values,
+        engine: EngineKind,
+        sizes: &[&BlockSizes],
+        option: &'static str,
+    ) -> Result<Self, Refusal> {
+        let lacks = |option: &str, lack: &str, hint| {
+            Err(values.refuse(option, Rule::EngineLacks { engine, lack: lack.to_owned(), hint }))
+        };
+        let block_bytes = match sizes {
+            [BlockSizes::Fixed(bytes), rest @ ..] if rest.iter().all(|other| *other == sizes[0]) => (*bytes).max(1),
+            _ => return lacks(option, "counts its names in I/Os of one size", "say one `bs`"),
+        };
+        let pass_names = values.number("nrfiles").unwrap_or(1).max(1);
+        let said = |name| match values.extent(name) {
+            Some(Extent::Bytes(bytes)) if bytes > 0 => Some(bytes),
+            _ => None,
+        };
+        let filesize = values.range("filesize").filter(|(low, _)| *low > 0);
+        // Of sizes that are drawn, the mean. Without any, as fio does where it can, one I/O for each name.
+        let (low, high) = filesize
+            .or_else(|| said("size").map(|bytes| (bytes / pass_names, bytes / pass_names)))
+            .unwrap_or((block_bytes, block_bytes));
+        if low < block_bytes {
+            let path = format!("each file of job {}", values.job);
+            return Err(values.refuse(option, Rule::BlockBeyondSize { path, block_bytes, region_bytes: low }));
+        }
+        let of_all = |bytes: u64| pass_names.saturating_mul(bytes / block_bytes);
+        let pass_ios = if low == high { of_all(low) } else { of_all(low).midpoint(of_all(high)) };
+        let total_bytes = pass_ios.saturating_mul(block_bytes);
+        let wanted = match values.extent("io_size") {
+            Some(Extent::Percent(percent)) => Some((u128::from(total_bytes) * u128::from(percent) / 100) as u64),
+            _ => said("io_size").or_else(|| said("size").filter(|bytes| filesize.is_some() && *bytes < total_bytes)),
+        };
+        let mut ios = wanted.map_or(pass_ios, |bytes| bytes.div_ceil(block_bytes).max(1));
+        if ios > pass_ios && engine.uses_names_up() {
+            return lacks("io_size", "uses each name once", "leave it out, or say more `nrfiles`");
+        }
+        if let Some(most) = values.number("number_ios").filter(|most| *most > 0) {
+            ios = ios.min(most);
+        }
+        if values.bool("time_based") {
+            ios = pass_ios;
+        }
+        let in_sequence = values.choice("file_service_type") == Some("sequential");
+        let mut counted =
+            Self { counts: NameCounts { names: pass_names, ios, block_bytes }, pass_ios, pass_names, in_sequence };
+        counted.counts.names = counted.names_of(ios);
+        if counted.counts.ios != counted.counts.names {
+            let rates = ["rate", "rate_iops", "rate_min", "rate_iops_min"].into_iter();
+            let paces = rates.filter(|name| values.rates(name).is_some());
+            let pauses = values.duration_ns("thinktime").filter(|ns| *ns > 0).map(|_| "thinktime");
+            if let Some(option) = paces.chain(pauses).next() {
+                let lack = "would go by I/Os of which most do nothing: a name is several of them here";
+                return lacks(option, lack, "say a `bs` as large as `filesize`, so that a name is one I/O");
+            }
+        }
+        let variable = values.is_said("steadystate").then(|| values.criterion("steadystate").variable);
+        let is_steady_by_names = match variable {
+            Some(CriterionVariable::Bytes) => true,
+            Some(CriterionVariable::Ios) => counted.counts.ios != counted.counts.names,
+            Some(CriterionVariable::Latency) | None => false,
+        };
+        if is_steady_by_names {
+            let hint = "say `steadystate=iops:…`, and a `bs` as large as `filesize`";
+            return lacks("steadystate", "becomes steady by names, not by bytes or several I/Os of each", hint);
+        }
+        Ok(counted)
+    }
+
+    /// So many I/Os come to so many names: to each file in turn, or to one after another.
+    fn names_of(&self, ios: u64) -> u64 {
+        let (passes, rest) = (ios / self.pass_ios, ios % self.pass_ios);
+        let of_rest = match self.in_sequence {
+            true => (u128::from(rest) * u128::from(self.pass_names)).div_ceil(u128::from(self.pass_ios)) as u64,
+            false => rest.min(self.pass_names),
+        };
+        passes.saturating_mul(self.pass_names).saturating_add(of_rest)
+    }
+
+    /// What fio's outputs are told.
+    pub(super) fn counts(&self) -> NameCounts {
+        self.counts
+    }
+
+    /// What ends the job, in names.
+    pub(super) fn limit(&self, limits: &mut Limits) {
+        limits.io_bytes = self.counts.names;
+        // In fio it holds for each pass, and those of a job that has no other end are endless.
+        limits.io_count = limits.io_count.filter(|_| limits.is_time_based).map(|ios| self.names_of(ios));
+    }
+
+    /// Rates in bytes, of names that are one I/O each and one byte.
+    pub(super) fn slow(&self, pace: &mut Option<Pace>, guard: &mut Guard) {
+        let block_bytes = self.counts.block_bytes;
+        if let Some(pace) = pace
+            && let Some(rate) = &mut pace.bytes_per_s
+        {
+            *rate /= block_bytes as f64;
+            pace.of_writes = pace.of_writes.map(|rate| rate / block_bytes as f64);
+        }
+        guard.bytes_per_s_min = guard.bytes_per_s_min.div_ceil(block_bytes);
+        guard.of_writes = guard.of_writes.map(|(bytes, ios)| (bytes.div_ceil(block_bytes), ios));
+    }
 }

@@ -28,6 +28,8 @@ pub(super) fn plan_output(planner: &mut Planner, values: &Values) -> OutputPlan 
         shows_draws: false,
         shows_verify: false,
         shows_files: false,
+        // The engine's.
+        names: None,
         grouping: match values.said_bool("group_reporting") {
             None => Grouping::Job,
             Some(true) => Grouping::Group,

@@ -11,8 +11,8 @@ use trueio_model::{
 /// The options of one job, in the table's order.
 pub(super) struct Values {
     pub(super) job: String,
-    /// Directories in the names of new files are made, as in fio; an I/O log names files only, in fio, too.
-    pub(super) makes_directories: bool,
+    /// The job is written in fio's language.
+    pub(super) is_fio: bool,
     items: Vec<Item>,
 }
 
@@ -81,13 +81,12 @@ impl Values {
             };
             items.push(item);
         }
-        let makes_directories = spec.fio.is_some() && !spec.options.contains_key("read_iolog");
-        Ok(Self { job: spec.name.clone(), makes_directories, items })
+        Ok(Self { job: spec.name.clone(), is_fio: spec.fio.is_some(), items })
     }
 
     /// The values of no job.
     pub(super) fn empty() -> Self {
-        Self { job: String::new(), makes_directories: false, items: Vec::new() }
+        Self { job: String::new(), is_fio: false, items: Vec::new() }
     }
 
     fn item(&self, name: &str) -> &Item {

@@ -95,6 +95,8 @@ pub(super) struct Figures {
     pub(super) io_count: u64,
     pub(super) byte_count: u64,
     pub(super) short_count: u64,
+    /// Names that were made, asked for or removed, of which fio counts I/Os and bytes.
+    pub(super) name_count: u64,
     /// The longest worker's time, in nanoseconds; 0 without I/O.
     pub(super) elapsed_ns: u64,
     pub(super) slat: Histogram,
@@ -134,6 +136,7 @@ impl Figures {
         self.io_count = self.io_count.saturating_add(other.io_count);
         self.byte_count = self.byte_count.saturating_add(other.byte_count);
         self.short_count = self.short_count.saturating_add(other.short_count);
+        self.name_count = self.name_count.saturating_add(other.name_count);
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
         self.slat.merge(&other.slat);
         self.clat.merge(&other.clat);
@@ -347,6 +350,14 @@ impl Entry<'_> {
         self.ops.iter_mut().chain(&mut self.mixed).enumerate()
     }
 
+    /// How many names were made, asked for or removed, and how many a second; `None`: the engine moves data.
+    pub(super) fn names(&self) -> Option<(u64, f64)> {
+        self.plan.output.names?;
+        let names = total(self.ops.iter().map(|figures| figures.name_count));
+        let elapsed_ns = self.ops.iter().map(|figures| figures.elapsed_ns).max().unwrap_or(0);
+        Some((names, rate(names, elapsed_ns)))
+    }
+
     /// Whether percentiles of the total latency were asked for.
     pub(super) fn has_lat_percentiles(&self) -> bool {
         self.plan.output.lat_percentiles && !self.plan.output.hides_lat
@@ -507,12 +518,15 @@ fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a>
         entry.mixed = Some(mixed);
     }
     if !output.hides_bw {
-        let records: Vec<&JobRecord> = units.iter().filter_map(|unit| unit.job).collect();
+        let records: Vec<(&JobRecord, &JobPlan)> =
+            units.iter().filter_map(|unit| Some((unit.job?, unit.plan))).collect();
         for (op, figures) in entry.directions_mut().filter(|(_, figures)| figures.io_count > 0) {
-            let samples = |span_ns, of: fn(&SeriesRow, usize) -> u64| windows(&records, span_ns, |row| of(row, op));
+            let samples = |span_ns, of: fn(&SeriesRow, &JobPlan, usize) -> u64| {
+                windows(&records, span_ns, |row, plan| of(row, plan, op))
+            };
             let bytes = samples(output.bw_average_ns, bytes_of_row);
             figures.bw = Samples::of(&bytes.iter().map(|bytes| bytes / 1024.0).collect::<Vec<_>>());
-            figures.iops = Samples::of(&samples(output.iops_average_ns, count_of_row));
+            figures.iops = Samples::of(&samples(output.iops_average_ns, ios_of_row));
         }
     }
     entry.depth = shares(&queue.depth, total(queue.depth.iter().copied()), 0.1);
@@ -553,9 +567,21 @@ fn error_of(unit: &Unit<'_>) -> i32 {
     }
 }
 
+/// I/Os and bytes as fio counts them.
+pub(super) fn counts_of(op: &OpRecord, plan: &JobPlan) -> (u64, u64) {
+    match plan.output.names {
+        Some(counts) if op.op != OpKind::Sync => counts.of(op.io_count),
+        _ => (op.io_count, op.byte_count),
+    }
+}
+
 fn add_op(figures: &mut Figures, op: &OpRecord, elapsed_ns: u64, is_paced: bool, plan: &JobPlan) {
-    figures.io_count = figures.io_count.saturating_add(op.io_count);
-    figures.byte_count = figures.byte_count.saturating_add(op.byte_count);
+    let (io_count, byte_count) = counts_of(op, plan);
+    figures.io_count = figures.io_count.saturating_add(io_count);
+    figures.byte_count = figures.byte_count.saturating_add(byte_count);
+    if plan.output.names.is_some() && op.op != OpKind::Sync {
+        figures.name_count = figures.name_count.saturating_add(op.io_count);
+    }
     figures.short_count = figures.short_count.saturating_add(op.short_count);
     if op.io_count > 0 {
         figures.elapsed_ns = figures.elapsed_ns.max(elapsed_ns);
@@ -613,13 +639,21 @@ fn queue_of(job: &JobRecord, plan: &JobPlan) -> QueueCounts {
     queue
 }
 
-fn bytes_of_row(row: &SeriesRow, op: usize) -> u64 {
+fn bytes_of_row(row: &SeriesRow, plan: &JobPlan, op: usize) -> u64 {
+    if let Some(counts) = plan.output.names {
+        return counts.of(count_of_row(row, op)).1;
+    }
     match op {
         0 => row.read_bytes,
         1 => row.write_bytes,
         2 => row.trim_bytes,
         _ => total([row.read_bytes, row.write_bytes, row.trim_bytes].into_iter()),
     }
+}
+
+fn ios_of_row(row: &SeriesRow, plan: &JobPlan, op: usize) -> u64 {
+    let count = count_of_row(row, op);
+    plan.output.names.map_or(count, |counts| counts.of(count).0)
 }
 
 fn count_of_row(row: &SeriesRow, op: usize) -> u64 {
@@ -633,12 +667,12 @@ fn count_of_row(row: &SeriesRow, op: usize) -> u64 {
 
 /// What was done a second in each whole span, all of them together. Rows are 100 ms long or longer, and a
 /// span is as many whole rows as it takes. What is left at the end is no whole span.
-fn windows(jobs: &[&JobRecord], span_ns: u64, of: impl Fn(&SeriesRow) -> u64) -> Vec<f64> {
+fn windows(jobs: &[(&JobRecord, &JobPlan)], span_ns: u64, of: impl Fn(&SeriesRow, &JobPlan) -> u64) -> Vec<f64> {
     let mut sums: Vec<f64> = Vec::new();
-    for job in jobs {
+    for (job, plan) in jobs {
         let (mut position, mut count, mut length_ns) = (0, 0u64, 0u64);
         for row in &job.series {
-            count = count.saturating_add(of(row));
+            count = count.saturating_add(of(row, plan));
             length_ns = length_ns.saturating_add(row.span_ns);
             // Ticks become nanoseconds with an error of less than a millisecond.
             if length_ns.saturating_add(1_000_000) >= span_ns.max(1) {

@@ -313,6 +313,16 @@ fn evidence(document: &Document<'_>) -> Object {
     if let Some(reason) = reason {
         object.text("reason", reason);
     }
+    let of_names = document.entries.iter().filter_map(|entry| {
+        let (names, a_second) = entry.names()?;
+        let mut of = Object::new();
+        of.text("jobname", entry.name).int("names", names).float("names_per_s", a_second);
+        Some(Tree::Object(of))
+    });
+    let of_names: Vec<Tree> = of_names.collect();
+    if !of_names.is_empty() {
+        object.list("names", of_names);
+    }
     let mut phases = Vec::new();
     for (position, phase) in record.phases.iter().enumerate() {
         let mut of = Object::new();

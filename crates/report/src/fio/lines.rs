@@ -7,10 +7,10 @@
 //! Cannot: give the longest latency of an interval exactly where an earlier one had a longer one; it is then the upper edge
 //! of its bucket, of which 128 make a power of two.
 
-use super::entry::Figures;
+use super::entry::{Figures, counts_of};
 use super::tree::{Object, Tree};
 use std::collections::BTreeMap;
-use trueio_model::{Histogram, JobRecord, OpKind, PhaseRecord, RunRecord};
+use trueio_model::{Histogram, JobPlan, JobRecord, OpKind, OpRecord, PhaseRecord, RunRecord};
 
 /// What the lines so far have told of a run.
 #[derive(Debug, Default)]
@@ -55,11 +55,15 @@ fn interval(record: &RunRecord, phase: &PhaseRecord, told: &mut Vec<ToldJob>) ->
     line.text("phase", &phase.name);
     line.int("elapsed_ms", phase.elapsed_ns / 1_000_000);
     told.resize_with(phase.jobs.len(), ToldJob::default);
-    line.list("jobs", phase.jobs.iter().zip(told).map(|(job, told)| Tree::Object(of_job(job, told))).collect());
+    let of_job = |(job, told): (&JobRecord, &mut ToldJob)| {
+        Tree::Object(of_job(job, record.plan.jobs.iter().find(|plan| plan.name == job.name), told))
+    };
+    line.list("jobs", phase.jobs.iter().zip(told).map(of_job).collect());
     line.line()
 }
 
-fn of_job(job: &JobRecord, told: &mut ToldJob) -> Object {
+fn of_job(job: &JobRecord, plan: Option<&JobPlan>, told: &mut ToldJob) -> Object {
+    let counts = |op: &OpRecord| plan.map_or((op.io_count, op.byte_count), |plan| counts_of(op, plan));
     let span_ns = job.elapsed_ns.saturating_sub(told.elapsed_ns);
     let mut object = Object::new();
     object.text("jobname", &job.name).int("interval_ms", span_ns / 1_000_000);
@@ -70,7 +74,7 @@ fn of_job(job: &JobRecord, told: &mut ToldJob) -> Object {
         longest = longest.max(longest_since(before, &op.latency.total));
     }
     for (name, kind) in [("read", OpKind::Read), ("write", OpKind::Write), ("trim", OpKind::Trim)] {
-        let now = job.ops.iter().find(|op| op.op == kind).map_or((0, 0), |op| (op.io_count, op.byte_count));
+        let now = job.ops.iter().find(|op| op.op == kind).map_or((0, 0), counts);
         let before = told.ops.iter().find(|op| op.0 == kind).map_or((0, 0), |op| (op.1, op.2));
         let (io_count, byte_count) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
         let figures = Figures { io_count, byte_count, elapsed_ns: span_ns, ..Figures::default() };
@@ -81,7 +85,7 @@ fn of_job(job: &JobRecord, told: &mut ToldJob) -> Object {
     }
     object.int("lat_ns_max", longest);
     told.elapsed_ns = told.elapsed_ns.max(job.elapsed_ns);
-    told.ops = job.ops.iter().map(|op| (op.op, op.io_count, op.byte_count, op.latency.total.clone())).collect();
+    told.ops = job.ops.iter().map(|op| (op.op, counts(op).0, counts(op).1, op.latency.total.clone())).collect();
     object
 }
 

@@ -203,6 +203,9 @@ fn evidence(text: &mut String, document: &Document<'_>, entry: &Entry<'_>) {
     if let Some((hostname, _)) = document.server {
         let _ = write!(text, ", at {}", clean(hostname));
     }
+    if let Some((names, a_second)) = entry.names() {
+        let _ = write!(text, ", {names} names, {} a second", short(a_second, 4, false));
+    }
     text.push('\n');
     for check in &phase.checks {
         if matches!(check.outcome, CheckOutcome::Suspect | CheckOutcome::Contradicted) {
