@@ -6,7 +6,9 @@ use super::values::Values;
 use super::{Planner, Target};
 use crate::refusal::{Refusal, Rule};
 use crate::value::Extent;
-use trueio_model::{BlockSizes, CriterionVariable, EngineKind, FilePlan, Guard, Limits, NameCounts, Pace, Prepare};
+use trueio_model::{
+    BlockSizes, CriterionVariable, EngineKind, FilePlan, FileSelection, Guard, Limits, NameCounts, Pace, Prepare,
+};
 
 /// The directory of the names. Each worker has one of its own, under this name and a number.
 pub(super) fn plan_names(planner: &mut Planner, values: &mut Values, engine: EngineKind) -> Result<JobFile, Refusal> {
@@ -118,7 +120,7 @@ impl CountedNames {
         if values.bool("time_based") {
             ios = pass_ios;
         }
-        let in_sequence = values.choice("file_service_type") == Some("sequential");
+        let in_sequence = values.file_selection("file_service_type") == FileSelection::Sequential;
         let mut counted =
             Self { counts: NameCounts { names: pass_names, ios, block_bytes }, pass_ios, pass_names, in_sequence };
         counted.counts.names = counted.names_of(ios);
