@@ -102,6 +102,9 @@ fn a_new_file_is_allocated_or_a_hole_or_empty_as_asked_for() {
     assert_eq!(length, 16 << 20);
     assert!(allocated >= 16 << 20, "{allocated}");
     assert_eq!(made("posix", "posix"), (length, allocated));
+    let (length, reserved) = made("reserved", "keep");
+    assert_eq!(length, 4096);
+    assert!(reserved >= 16 << 20, "{reserved}");
 }
 
 /// Goal: the loop of the published 0.112 s, through the program: it fails, and is not taken for a fast one.

@@ -112,6 +112,7 @@ fn a_file_that_is_too_small_is_made_longer_and_keeps_what_it_holds() {
         ("write", "--rw=write"),
         ("sparse", "--rw=write --fallocate=truncate --io_size=4k"),
         ("appended", "--rw=write --fallocate=none"),
+        ("reserved", "--rw=write --fallocate=keep"),
         ("mixed", "--rw=randrw --numjobs=2 --group_reporting"),
     ] {
         let path = sandbox.write(name, "");

@@ -87,7 +87,11 @@ impl Observer for Quiet {
 pub fn precondition(plan: &mut Plan) -> Vec<String> {
     let mut notes = Vec::new();
     for file in plan.jobs.iter_mut().flat_map(|job| &mut job.files) {
-        if matches!(file.prepare, Prepare::CreateAllocated | Prepare::CreateSparse | Prepare::CreateEmpty) {
+        let is_unwritten = matches!(
+            file.prepare,
+            Prepare::CreateAllocated | Prepare::CreateReserved | Prepare::CreateSparse | Prepare::CreateEmpty
+        );
+        if is_unwritten {
             file.prepare = Prepare::CreateFilled;
             let note = format!(
                 "`{}` is written whole before the first slice: overwriting is compared, not first writing",

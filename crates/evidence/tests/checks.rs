@@ -209,9 +209,10 @@ fn writes_are_amplified_by_syncs_raid_and_copy_on_write_and_only_plain_ones_may_
     btrfs.targets[0].filesystem.as_mut().expect("a filesystem").kind = "btrfs".to_owned();
     let mut raid = amplified();
     raid.targets[0].stack.push(layer("md", "md0 (raid1)", 2));
-    let mut allocating = amplified();
+    let [mut allocating, mut reserved] = [amplified(), amplified()];
     allocating.jobs[0].files[0].prepare = Prepare::CreateEmpty;
-    for phase in [btrfs, raid, allocating] {
+    reserved.jobs[0].files[0].prepare = Prepare::CreateReserved;
+    for phase in [btrfs, raid, allocating, reserved] {
         phase.judge().assert("block_layer_bytes", Passed, "");
     }
 }

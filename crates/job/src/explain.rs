@@ -23,6 +23,7 @@ pub fn explain(plan: &Plan) -> String {
                 Prepare::CreateFilled => "is created and filled with random content",
                 Prepare::CreateAllocated => "is created, space allocated, nothing written",
                 Prepare::CreateSparse => "is created as one hole, no space allocated",
+                Prepare::CreateReserved => "is created empty with space allocated, the job extends it",
                 Prepare::CreateEmpty => "is created empty, the job extends it",
                 Prepare::Nothing => "is not opened",
             };

@@ -385,6 +385,7 @@ const LOCKING: &[Choice] = &[
 const FALLOCATE: &[Choice] = &[
     choice("native", &["posix", "1", "true"], "space is allocated before the job, nothing is written to it"),
     choice("truncate", &[], "the file has its length before the job and is a hole: no space is allocated"),
+    choice("keep", &[], "space is allocated before the job and the file stays empty: the job extends it"),
     choice("none", &["0", "false"], "the file is created empty and the job extends it"),
 ];
 
@@ -965,7 +966,8 @@ pub const TABLE: &[OptionRow] = &[
         unit: "word",
         default: DefaultValue::Text("native"),
         summary: "How space is prepared in a file created for a write job",
-        detail: "`none` measures appending: each write extends the file. `truncate` measures the first writing of a \
+        detail: "`none` measures appending: each write extends the file, and `keep` measures it with the space there. \
+                 `truncate` measures the first writing of a \
                  sparse file, allocation included.",
         section: Section::Target,
         ..BASE

@@ -571,7 +571,6 @@ fn what_is_not_done_is_refused_by_name_with_the_nearest_thing_that_works() {
     for (asked, sentence) in [
         ("--cgroup=x", "instead: `systemd-run"),
         ("--allow_mounted_write=1", "unmount it"),
-        ("--fallocate=keep", "`fallocate=native`"),
         ("--ioengine=rados", "storage across a network"),
         ("--merge_blktrace_file=x", "`blkparse` prints a trace"),
         ("--bssplit=4k/80:8k/80", "sum to 160"),

@@ -789,11 +789,19 @@ fn what_a_new_file_holds_depends_on_what_is_done_with_it() {
         (&[("rw", "randwrite"), ("overwrite", "1")], Prepare::CreateFilled),
         (&[("rw", "write"), ("fallocate", "none")], Prepare::CreateEmpty),
         (&[("rw", "write"), ("fallocate", "truncate")], Prepare::CreateSparse),
+        (&[("rw", "write"), ("fallocate", "keep")], Prepare::CreateReserved),
+        (&[("rw", "randrw"), ("fallocate", "keep")], Prepare::CreateFilled),
+        (&[("rw", "write"), ("fallocate", "keep"), ("overwrite", "1")], Prepare::CreateFilled),
         (&[("rw", "write"), ("ioengine", "null")], Prepare::Nothing),
     ] {
         let mut options = options.to_vec();
         options.push(("size", "1m"));
         assert_eq!(plan_one(&options).unwrap().files[0].prepare, prepare, "{options:?}");
+    }
+    // What has no length cannot be mapped.
+    for word in ["none", "keep"] {
+        let mapped = [("rw", "write"), ("size", "1m"), ("ioengine", "mmap"), ("fallocate", word)];
+        assert_eq!(rule_name(&mapped), "engine_lacks");
     }
 }
 

@@ -730,6 +730,8 @@ pub enum Prepare {
     CreateAllocated,
     /// Created under a name that must not exist yet, empty: the job extends it.
     CreateEmpty,
+    /// Created under a name that must not exist yet, empty, with space allocated behind its end: the job extends it.
+    CreateReserved,
     /// Created under a name that must not exist yet, as long as it will be, and a hole from its first byte to
     /// its last: no space allocated, nothing written.
     CreateSparse,

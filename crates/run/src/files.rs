@@ -300,7 +300,11 @@ impl Prepared {
                 acting(user, || extend(file, there, sharing, seed, stop, observer))?;
                 None
             }
-            Prepare::CreateFilled | Prepare::CreateAllocated | Prepare::CreateSparse | Prepare::CreateEmpty => {
+            Prepare::CreateFilled
+            | Prepare::CreateAllocated
+            | Prepare::CreateReserved
+            | Prepare::CreateSparse
+            | Prepare::CreateEmpty => {
                 let created = acting(user, || create(file, end_bytes, seed, stop, observer))?;
                 file.remove_after.then_some(created)
             }
@@ -484,6 +488,8 @@ fn create(
         Prepare::CreateFilled => fill(&created, file, end_bytes, seed, stop, observer),
         Prepare::CreateAllocated => trueio_direct::preallocate(created.file(), 0, end_bytes)
             .map_err(|source| fill_error(file, "allocating space", 0, end_bytes, source)),
+        Prepare::CreateReserved => reserve(created.file(), 0, end_bytes)
+            .map_err(|source| fill_error(file, "allocating space behind its end", 0, end_bytes, source)),
         Prepare::CreateSparse => created
             .file()
             .set_len(end_bytes)
@@ -507,7 +513,7 @@ fn create(
 /// made as long as all jobs need it is appended to behind that.
 fn check_growth(file: &FilePlan, sharing: Sharing) -> Result<(), FileError> {
     let Some(there) = file.extends_from.filter(|there| sharing.phase_begin_bytes_max >= *there) else { return Ok(()) };
-    if file.prepare != Prepare::CreateEmpty {
+    if !matches!(file.prepare, Prepare::CreateEmpty | Prepare::CreateReserved) {
         return Ok(());
     }
     let failed = |source| fill_error(file, "appending to it", file.offset_bytes, sharing.end_bytes, source);
@@ -550,6 +556,8 @@ fn extend(
         Prepare::CreateFilled => fill_from(&opened, file, length, end_bytes, (seed, 1), stop, observer),
         Prepare::CreateAllocated => trueio_direct::preallocate(opened.file(), length, end_bytes - length)
             .map_err(|source| failed("allocating space", source)),
+        Prepare::CreateReserved => reserve(opened.file(), length, end_bytes - length)
+            .map_err(|source| failed("allocating space behind its end", source)),
         Prepare::CreateSparse => {
             opened.file().set_len(end_bytes).map_err(|source| failed("giving it its length", source))
         }
@@ -560,6 +568,11 @@ fn extend(
         let _ = opened.file().set_len(length);
     }
     result
+}
+
+/// Allocates space and leaves the file's length as it is. What cannot do that says so: nothing is written instead.
+fn reserve(file: &File, offset: u64, length: u64) -> io::Result<()> {
+    Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, offset, length)?)
 }
 
 fn fill_error(

@@ -203,8 +203,10 @@ fn writes(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> (CheckOutcome, String) 
         return hidden_by_others(direct, counted);
     }
     let allocates = works.iter().any(|work| {
-        let is_unwritten =
-            |prepare| matches!(prepare, Prepare::CreateEmpty | Prepare::CreateSparse | Prepare::CreateAllocated);
+        let is_unwritten = |prepare| {
+            use Prepare::{CreateAllocated, CreateEmpty, CreateReserved, CreateSparse};
+            matches!(prepare, CreateEmpty | CreateReserved | CreateSparse | CreateAllocated)
+        };
         work.job.files.iter().any(|file| is_unwritten(file.prepare))
     });
     let is_plain = durable + cached == 0

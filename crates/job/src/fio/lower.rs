@@ -433,10 +433,6 @@ fn take_steps(
 fn special(option: &FioOption, word: &Word) -> Option<FioProblem> {
     let text = word.text();
     let (message, hint) = match option.name {
-        "fallocate" if text == "keep" => (
-            format!("`fallocate={text}` makes a file whose length says nothing of its space, which is not done here"),
-            "`fallocate=native`, or `none` to measure appending",
-        ),
         "mem" if text.contains(':') => (
             format!("`mem={text}` puts the buffers into a file, whose writing back is I/O beside what is measured"),
             "the same without the path",

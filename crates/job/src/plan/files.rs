@@ -349,6 +349,7 @@ fn prepare_new(values: &Values, usage: &Use) -> Prepare {
     } else {
         match values.choice("fallocate") {
             Some("none") => Prepare::CreateEmpty,
+            Some("keep") => Prepare::CreateReserved,
             Some("truncate") => Prepare::CreateSparse,
             _ => Prepare::CreateAllocated,
         }
@@ -358,9 +359,10 @@ fn prepare_new(values: &Values, usage: &Use) -> Prepare {
 /// Notes a file, or a part of one, that the run creates, with what earlier jobs want of it.
 fn create(planner: &mut Planner, values: &Values, path: &str, wanted: Created) {
     let thoroughness = |prepare| match prepare {
-        Prepare::CreateFilled => 3,
-        Prepare::CreateAllocated => 2,
-        Prepare::CreateSparse => 1,
+        Prepare::CreateFilled => 4,
+        Prepare::CreateAllocated => 3,
+        Prepare::CreateSparse => 2,
+        Prepare::CreateReserved => 1,
         _ => 0,
     };
     let (prepare, remove_after, length_bytes) = (wanted.prepare, wanted.remove_after, wanted.length_bytes);

@@ -136,8 +136,9 @@ pub(super) fn plan_job(
         block_bytes_min: used.iter().map(|(_, sizes)| sizes.min_bytes()).min().unwrap_or(0),
         seed,
     };
-    if engine == EngineKind::Mmap && usage.writes && values.choice("fallocate") == Some("none") {
-        let lack = "cannot extend a file, as `fallocate = none` asks for".into();
+    let word = values.choice("fallocate").filter(|word| ["none", "keep"].contains(word));
+    if let Some(word) = word.filter(|_| engine == EngineKind::Mmap && usage.writes) {
+        let lack = format!("cannot extend a file, as `fallocate = {word}` asks for");
         let rule = Rule::EngineLacks { engine, lack, hint: "leave `fallocate` out, or choose another engine" };
         return Err(values.refuse("fallocate", rule));
     }

@@ -147,7 +147,7 @@ pub(super) fn plan_steady_state(
             "leave out `verify`, or compare in a job of its own",
         );
     }
-    if files.iter().any(|file| file.plan.prepare == Prepare::CreateEmpty) {
+    if files.iter().any(|file| matches!(file.plan.prepare, Prepare::CreateEmpty | Prepare::CreateReserved)) {
         return refuse(
             "the job extends an empty file, and after the first round it would overwrite it",
             "let the file be filled first: `overwrite = true`",
