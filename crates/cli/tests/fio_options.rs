@@ -260,6 +260,36 @@ fn a_pattern_with_an_interval_holds_the_offset_of_each() {
     assert_eq!(ran.code, Some(1), "{}", ran.out);
 }
 
+/// Goal: what a file holds is written and compared, by us and by fio; what is no file is refused before anything is made.
+#[test]
+fn the_bytes_of_a_file_are_a_pattern() {
+    let sandbox = Sandbox::new();
+    sandbox.write("pat", "HELLO");
+    let written = |name: &str| fs::read(sandbox.path(name)).expect("the file");
+    let line = "--name=p --rw=write --size=16k --bs=8k --buffer_pattern=0x12'pat'\"a'b\"";
+    succeeds(&sandbox, &format!("{line} --filename=ours"));
+    let expected: Vec<u8> = b"\x12HELLOa'b".iter().copied().cycle().take(8192).collect();
+    assert_eq!(written("ours"), [&expected[..], &expected].concat());
+    if let Some(mut fio) = real_fio(&sandbox, &format!("{line} --filename=theirs")) {
+        assert!(fio.output().expect("fio starts").status.success());
+        assert_eq!(written("ours"), written("theirs"));
+    }
+    sandbox.write("job.fio", "[v]\nfilename=v\nsize=16k\nverify=pattern\nverify_pattern='pat'\nrw=write\n");
+    succeeds(&sandbox, "job.fio");
+    assert!(written("v").starts_with(b"HELLOHELLO"));
+    rustix::fs::mkfifoat(rustix::fs::CWD, sandbox.path("pipe"), rustix::fs::Mode::RUSR).expect("a pipe");
+    for (file, why) in [("pipe", "no regular file"), ("/dev/zero", "no regular file"), ("nosuch", "cannot be read")] {
+        let ran = fio(&sandbox, &format!("--name=n --filename=n --rw=write --size=4k --buffer_pattern='{file}'"));
+        assert!(ran.code == Some(1) && ran.err.contains(why), "{ran:?}");
+        assert!(!sandbox.path("n").exists());
+    }
+    // A log that would replace it is refused.
+    sandbox.write("l_bw.1.log", "HELLO");
+    let line = "--name=n --filename=n --rw=write --size=4k --buffer_pattern='l_bw.1.log' --write_bw_log=l";
+    let ran = fio(&sandbox, line);
+    assert!(ran.code == Some(1) && written("l_bw.1.log") == b"HELLO", "{ran:?}");
+}
+
 /// Goal: a scheduler that a disk has is taken note of, and for another one nothing is changed and nothing is done.
 /// Method: the refusal names the disk and what it has; said so, the job runs.
 #[test]

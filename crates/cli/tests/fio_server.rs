@@ -375,6 +375,14 @@ fn options_that_name_files_stay_at_the_client() {
     let ran = fio(&here, &["j.fio", &server.client()]);
     ran.assert_code(1);
     assert!(ran.err.contains("`replay_redirect` names a file of the server"), "{ran:?}");
+    server.sandbox.write("secret", "root:x:0:0");
+    for words in ["buffer_pattern='secret'", "verify=pattern\nverify_pattern='secret'"] {
+        here.write("j.fio", format!("[j]\nfilename=data\nrw=write\nsize=64k\n{words}\n"));
+        let ran = fio(&here, &["j.fio", &server.client()]);
+        ran.assert_code(1);
+        assert!(ran.err.contains("no file of the server"), "{ran:?}");
+    }
+    assert!(!server.sandbox.path("data").exists());
 }
 
 /// Goal: who may connect cannot write all that the server's user may.

@@ -1787,7 +1787,7 @@ pub const TABLE: &[OptionRow] = &[
         default: DefaultValue::Unset("random content"),
         summary: "The same bytes are written over and over, from the beginning of each buffer to its end",
         detail: "`0xdeadface`, `\"text\"`, a decimal number, or several of them in a row. No write differs from another, \
-                 and the record says so. The content of a file (`'name'`) is not offered.",
+                 and the record says so. In fio's job files and command lines `'name'` is the content of a file.",
         section: Section::Content,
         ..BASE
     },

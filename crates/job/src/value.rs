@@ -10,6 +10,7 @@ mod numa;
 mod pattern;
 mod priority;
 
+pub(crate) use pattern::with_files as pattern_with_files;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use trueio_model::units::{parse_bytes, parse_duration_ns};

@@ -27,6 +27,10 @@ impl Surroundings for World {
     fn read_file(&self, path: &str) -> Result<String, String> {
         self.files.get(path).cloned().ok_or_else(|| "there is none".to_owned())
     }
+    fn read_bytes(&self, path: &str, most: usize) -> Result<(Vec<u8>, u64), String> {
+        let bytes = self.read_file(path)?.into_bytes();
+        Ok((bytes[..most.min(bytes.len())].to_vec(), bytes.len() as u64))
+    }
     fn variable(&self, name: &str) -> Option<String> {
         self.variables.get(name).cloned()
     }
@@ -823,4 +827,29 @@ fn zones_of_bytes_are_read_with_fios_units() {
     assert_eq!(said("--kb_base=1000 --random_distribution=zoned_abs:100/1MB"), "zoned_abs:100/1000000");
     let bad = wrong("--name=z --size=2g --rw=randread --random_distribution=zoned_abs:50/1m:50/2q").render();
     assert!(bad.contains("2q"), "{bad}");
+}
+
+/// Goal: the plan has a file's bytes where its name stood, the record what was typed, and what does not fit is told.
+#[test]
+fn a_files_bytes_are_the_pattern_that_names_it() {
+    let around = World::with(&[("pat", "HELLO"), ("long", &"x".repeat(5000))]);
+    let of = |text: &str| read(&words(text), &around);
+    let request =
+        of("--name=a --size=1m --rw=write --buffer_pattern=0x12'pat'\"it's\" --verify_pattern=%o'pat'").unwrap();
+    let job = &request.jobs[0];
+    assert_eq!(text(job, "buffer_pattern"), "0x1248454c4c4f69742773");
+    assert_eq!(text(job, "verify_pattern"), "%o0x48454c4c4f");
+    let fio = job.fio.as_ref().expect("of fio");
+    assert_eq!(fio.said("verify_pattern").map(|word| word.text.as_str()), Some("%o'pat'"));
+    assert!(request.notes.is_empty(), "{:?}", request.notes);
+    let request = of("--name=a --size=1m --rw=write --buffer_pattern='long'").unwrap();
+    assert_eq!(text(&request.jobs[0], "buffer_pattern").len(), 2 + 2 * 4096);
+    assert!(request.notes[0].contains("of the 5000 bytes of `long` the first 4096"), "{:?}", request.notes);
+    for wrong in ["'nosuch'", "'pat", "'pat'x", "%o'pat'"] {
+        let error = of(&format!("--name=a --size=1m --rw=write --buffer_pattern={wrong}")).expect_err(wrong);
+        assert!(error.render().contains("`buffer_pattern`") && error.render().contains('^'), "{}", error.render());
+    }
+    let file = "[global]\nbuffer_pattern='pat'\n[a]\nsize=1m\nrw=write\n";
+    let request = read_job_file("job.fio", file, &around).unwrap();
+    assert_eq!(text(&request.jobs[0], "buffer_pattern"), "0x48454c4c4f");
 }

@@ -1,7 +1,9 @@
 //! What the reader of fio's language is told of this machine: files, variables, numbers.
 
 use std::cell::RefCell;
+use std::fs::OpenOptions;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use trueio_job::fio::Surroundings;
 
 /// Longest job file that is read, in bytes; the reader says so of a longer one.
@@ -33,6 +35,11 @@ impl Surroundings for Reading {
             self.files.borrow_mut().push(path.to_owned());
         }
         Live.read_file(path)
+    }
+
+    fn read_bytes(&self, path: &str, most: usize) -> Result<(Vec<u8>, u64), String> {
+        self.files.borrow_mut().push(path.to_owned());
+        Live.read_bytes(path, most)
     }
 
     fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String> {
@@ -70,6 +77,19 @@ impl Surroundings for Live {
         };
         read.map_err(|error| error.to_string())?;
         String::from_utf8(bytes).map_err(|_| "it is not text (UTF-8)".to_owned())
+    }
+
+    fn read_bytes(&self, path: &str, most: usize) -> Result<(Vec<u8>, u64), String> {
+        // A pipe that nobody writes does not hold us up, and what has no end is not begun.
+        let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
+        let file = opened.map_err(|error| error.to_string())?;
+        let metadata = file.metadata().map_err(|error| error.to_string())?;
+        if !metadata.is_file() {
+            return Err("it is no regular file".to_owned());
+        }
+        let mut bytes = Vec::new();
+        file.take(most as u64).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        Ok((bytes, metadata.len()))
     }
 
     fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String> {

@@ -8,7 +8,7 @@ use super::command_line::Asked;
 use super::options::{Fate, FioOption, Kind};
 use super::problem::{FioProblem, Problems};
 use super::value::{BadValue, KbBase, drawn_files, listed, read_number, read_time_ns, translate};
-use super::{JOBS_MAX, PRESET, Section, Settings, Surroundings, Word, engines};
+use super::{JOBS_MAX, PRESET, Section, Settings, Surroundings, Word, engines, pattern};
 use crate::plan::join_path;
 use crate::table::{OptionRow, overlay, row, value_hint};
 use crate::value::{write_bytes, write_duration};
@@ -267,7 +267,16 @@ fn sort<'a>(section: &'a Section, run: &mut Run, problems: &mut Problems) -> Opt
                         problems.push(problem);
                         continue;
                     }
-                    take(row, word, &section.name, base, &mut values, problems);
+                    let expanded = match option.name {
+                        "buffer_pattern" | "verify_pattern" if word.text().contains('\'') => {
+                            match pattern::with_files(word, &section.name, run, problems) {
+                                Some(word) => Some(word),
+                                None => continue,
+                            }
+                        }
+                        _ => None,
+                    };
+                    take(row, expanded.as_ref().unwrap_or(word), &section.name, base, &mut values, problems);
                 }
                 Fate::Reader(_) => {
                     if option.name == "name" && word.text().is_empty() {

@@ -27,6 +27,7 @@ mod job_file;
 mod lower;
 pub mod options;
 mod page;
+mod pattern;
 mod priority;
 mod problem;
 mod remote;
@@ -61,6 +62,14 @@ pub trait Surroundings {
     /// # Errors
     /// Why it cannot be had.
     fn read_file(&self, path: &str) -> Result<String, String>;
+    /// The content of a regular file, `most` bytes of it at most, and its length.
+    ///
+    /// # Errors
+    /// Why it cannot be had.
+    fn read_bytes(&self, path: &str, most: usize) -> Result<(Vec<u8>, u64), String> {
+        let _ = (path, most);
+        Err("files are not read for patterns here; say the bytes: `0x…`, `\"text\"`".to_owned())
+    }
     /// A variable of the environment.
     fn variable(&self, name: &str) -> Option<String>;
     /// `$pagesize`.

@@ -6,7 +6,8 @@
 //!
 //! In the pattern of a verified block `%o` stands for the block's offset, eight bytes with the lowest first.
 //!
-//! Cannot: read a file (`'name'`); it is refused.
+//! Text in single quotes names a file whose content stands there. The planner reads no files, so that is refused here;
+//! the reader of fio's language puts the bytes in its place ([`with_files`]).
 //!
 //! Source: fio(1), `buffer_pattern`, and the examples in fio's `lib/pattern.c`.
 
@@ -27,12 +28,34 @@ pub(super) fn read(text: &str) -> Result<Vec<u8>, String> {
 
 /// Reads a pattern, in which the block's offset may stand.
 pub(super) fn read_block(text: &str) -> Result<BlockPattern, String> {
+    let not_here = "the content of a file (`'name'`) is a pattern only in fio's job files and command lines";
+    read_pieces(text, &mut |_, _| Err(not_here.to_owned()))
+}
+
+/// The canonical text of a pattern with files in it. `content` is given a file's name and how many bytes there is room
+/// for.
+pub(crate) fn with_files(
+    text: &str,
+    content: &mut dyn FnMut(&str, usize) -> Result<Vec<u8>, String>,
+) -> Result<String, String> {
+    read_pieces(text, content).map(|pattern| write_block(&pattern))
+}
+
+fn read_pieces(
+    text: &str,
+    content: &mut dyn FnMut(&str, usize) -> Result<Vec<u8>, String>,
+) -> Result<BlockPattern, String> {
     let mut rest = text.trim();
     let (mut bytes, mut offset_places) = (Vec::new(), Vec::new());
     while let Some(first) = rest.chars().next() {
         let taken = match first {
             '"' => quoted(&rest[1..], &mut bytes).map(|length| length + 2)?,
-            '\'' => return Err("the content of a file (`'name'`) is not offered as a pattern".to_owned()),
+            '\'' => {
+                let end = rest[1..].find('\'').ok_or("the file's name has no closing `'`")?;
+                let room = BYTES_MAX.saturating_sub(bytes.len());
+                bytes.extend_from_slice(&content(&rest[1..=end], room)?);
+                end + 2
+            }
             '%' if rest.starts_with("%o") => {
                 offset_places.push(bytes.len() as u32);
                 bytes.extend_from_slice(&[0; 8]);
@@ -164,6 +187,24 @@ mod tests {
             assert_eq!(write_block(&read_block(text).unwrap()), text);
         }
         assert!(read("%o").is_err());
+    }
+
+    /// Goal: a file's bytes stand where its name does, and a quote within text is no file.
+    #[test]
+    fn a_files_bytes_stand_in_place_of_its_name() {
+        let of = |text| {
+            with_files(text, &mut |name, room| match name {
+                "a b" => Ok(vec![1, 2]),
+                "big" => Ok(vec![7; room]),
+                "none" => Ok(Vec::new()),
+                _ => Err(format!("no `{name}`")),
+            })
+        };
+        assert_eq!(of("0xff'a b'\"it's\"'none''a b'").as_deref(), Ok("0xff0102697427730102"));
+        assert_eq!(of("%o'a b'").as_deref(), Ok("%o0x0102"));
+        assert_eq!(read(&of("0xff'big'").unwrap()).map(|bytes| bytes.len()), Ok(BYTES_MAX));
+        assert_eq!(of("'other'"), Err("no `other`".to_owned()));
+        assert!(of("'none'").is_err() && of("'a b").is_err() && of("'big'0xff").is_err());
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use super::super::around::Live;
 use super::super::{ended, refused, status};
 use super::stream::Stream;
-use super::{HANDSHAKE, hello};
+use super::{HANDSHAKE, NO_PATTERN_FILE, hello};
 use crate::failure::{Failure, line};
 use crate::{output, progress};
 use std::cell::RefCell;
@@ -224,6 +224,10 @@ impl Surroundings for Files {
         let text = known.entry(path.to_owned()).or_insert_with(|| Live.read_file(path)).clone()?;
         self.texts.borrow_mut().insert(path.to_owned(), text.clone());
         Ok(text)
+    }
+
+    fn read_bytes(&self, _path: &str, _most: usize) -> Result<(Vec<u8>, u64), String> {
+        Err(NO_PATTERN_FILE.to_owned())
     }
 
     /// The server looks; any file will do here.

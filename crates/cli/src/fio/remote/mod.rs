@@ -30,6 +30,10 @@ use trueio_wire::{Hello, PROTOCOL};
 /// How long the other side may take to say who it is.
 const HANDSHAKE: Duration = Duration::from_secs(30);
 
+/// Why a job of a client has no pattern of a file: it would be the server's, and come to the client with the record.
+const NO_PATTERN_FILE: &str =
+    "a client's job names no file of the server as a pattern; say the bytes: `0x…`, `\"text\"`";
+
 /// Who this is.
 fn hello() -> Hello {
     Hello {

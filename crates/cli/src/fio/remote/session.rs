@@ -8,7 +8,7 @@ use super::super::around::Live;
 use super::super::{exec, planned, status};
 use super::server::{ALLOW_WRITE, stdin};
 use super::stream::Stream;
-use super::{HANDSHAKE, hello};
+use super::{HANDSHAKE, NO_PATTERN_FILE, hello};
 use crate::failure::{Failure, line};
 use crate::progress;
 use rustix::process::{Signal, getpid, kill_process, set_parent_process_death_signal};
@@ -204,6 +204,11 @@ impl Surroundings for Sent<'_> {
             None if path == "-" => Err("a server has no standard input".to_owned()),
             None => Live.read_file(path),
         }
+    }
+
+    fn read_bytes(&self, _path: &str, _most: usize) -> Result<(Vec<u8>, u64), String> {
+        // Not even whether it is there is told.
+        Err(NO_PATTERN_FILE.to_owned())
     }
 
     fn files_below(&self, directory: &str) -> Result<(Vec<String>, u64), String> {
