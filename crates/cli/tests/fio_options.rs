@@ -138,7 +138,7 @@ fn buffers_are_taken_from_each_kind_of_memory() {
             assert_eq!(job(&sandbox, &line)["write"]["total_ios"], 64, "{memory}");
         }
     }
-    refused(&sandbox, "--name=m --size=64k --rw=write --mem=mmap:/tmp/x", "puts the buffers into a file");
+    refused(&sandbox, "--name=m --size=64k --rw=write --mem=mmapshared:/tmp/x", "shares the buffers with a file");
     refused(&sandbox, "--name=m --size=64k --rw=write --mem=mmaphuge --hugepage-size=3m", "power of two");
     // There may be no huge pages here; then it says what is missing.
     let ran = fio(&sandbox, "--name=m --size=64k --rw=write --mem=mmaphuge --hugepage-size=2m");
@@ -258,6 +258,19 @@ fn a_pattern_with_an_interval_holds_the_offset_of_each() {
     fs::write(sandbox.path("p"), &content).expect("a write");
     let ran = fio(&sandbox, &format!("{line} --rw=read"));
     assert_eq!(ran.code, Some(1), "{}", ran.out);
+}
+
+/// Goal: the file that fio would map its buffers from keeps what it holds, and is not made.
+#[test]
+fn a_file_for_buffers_is_not_touched() {
+    let sandbox = Sandbox::new();
+    sandbox.write("kept", "precious".repeat(10_000));
+    for file in ["kept", "new"] {
+        let ran = fio(&sandbox, &format!("--name=m --filename=m --rw=write --size=64k --bs=16k --mem=mmap:{file}"));
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
+    }
+    assert!(!sandbox.path("new").exists());
+    assert_eq!(fs::read(sandbox.path("kept")).expect("the file"), "precious".repeat(10_000).as_bytes());
 }
 
 /// Goal: what a file holds is written and compared, by us and by fio; what is no file is refused before anything is made.

@@ -853,3 +853,17 @@ fn a_files_bytes_are_the_pattern_that_names_it() {
     let request = read_job_file("job.fio", file, &around).unwrap();
     assert_eq!(text(&request.jobs[0], "buffer_pattern"), "0x48454c4c4f");
 }
+
+/// Goal: memory that fio maps from a file is mapped without it where that makes no difference, with a word about it.
+#[test]
+fn a_file_for_buffers_is_left_alone_or_refused() {
+    for (said, taken) in [("mmap:b", "mmap"), ("mmaphuge:/huge/b", "mmaphuge"), ("mmapshared", "mmapshared")] {
+        let request = line(&format!("--name=a --size=1m --rw=write --iomem={said}"));
+        assert_eq!(text(&request.jobs[0], "mem"), taken);
+        let told = request.notes.iter().filter(|note| note.contains("is not touched")).count();
+        assert_eq!(told, usize::from(said.contains(':')), "{:?}", request.notes);
+    }
+    for said in ["mmapshared:b", "mmap:", "malloc:b"] {
+        assert!(wrong(&format!("--name=a --size=1m --mem={said}")).render().contains(said), "{said}");
+    }
+}

@@ -274,6 +274,7 @@ fn sort<'a>(section: &'a Section, run: &mut Run, problems: &mut Problems) -> Opt
                                 None => continue,
                             }
                         }
+                        "mem" => without_file(word, &section.name, run),
                         _ => None,
                     };
                     take(row, expanded.as_ref().unwrap_or(word), &section.name, base, &mut values, problems);
@@ -442,14 +443,33 @@ fn take_steps(
 fn special(option: &FioOption, word: &Word) -> Option<FioProblem> {
     let text = word.text();
     let (message, hint) = match option.name {
-        "mem" if text.contains(':') => (
-            format!("`mem={text}` puts the buffers into a file, whose writing back is I/O beside what is measured"),
-            "the same without the path",
+        "mem" if text.starts_with("mmapshared:") => (
+            format!(
+                "`mem={text}` shares the buffers with a file: it loses what it holds, and writing it back is I/O beside \
+                 what is measured"
+            ),
+            "`mem=mmapshared`, or `mem=mmaphuge:PATH` for huge pages",
         ),
         _ => return None,
     };
     let place = Some(word.value_place(&(0..text.len())));
     Some(FioProblem { message, place, hint: Some(format!("instead: {hint}")) })
+}
+
+/// Buffers that fio maps from a file, as they are mapped without one; `None`: no file is named.
+///
+/// With `mmap:PATH` fio's mapping is a private one: its pages are its own as soon as they are written, and nothing of
+/// them comes to the file, which is only cut to their length. With `mmaphuge:PATH` the file is a way to huge pages, for
+/// which there is a flag of mmap(2). The file is of no use for either, and is left alone.
+fn without_file(word: &Word, section: &str, run: &mut Run) -> Option<Word> {
+    let (kind, path) = word.text().split_once(':').filter(|(_, path)| !path.is_empty())?;
+    let pages = match kind {
+        "mmap" => "buffers",
+        "mmaphuge" => "huge pages",
+        _ => return None,
+    };
+    run.note(section, format!("`mem={kind}:{path}`: {pages} are mapped without a file, and `{path}` is not touched"));
+    Some(Word { value: Some(kind.to_owned()), ..word.clone() })
 }
 
 /// Holds a value against its kind, where no row of ours does.
