@@ -17,6 +17,9 @@ use trueio_model::BlockPattern;
 /// The longest pattern, in bytes.
 const BYTES_MAX: usize = 4096;
 
+/// Gives the content of a file by its name, and by how many bytes there is room for.
+type FileContent<'a> = dyn FnMut(&str, usize) -> Result<Vec<u8>, String> + 'a;
+
 /// Reads a pattern without the block's offset.
 pub(super) fn read(text: &str) -> Result<Vec<u8>, String> {
     let pattern = read_block(text)?;
@@ -32,19 +35,12 @@ pub(super) fn read_block(text: &str) -> Result<BlockPattern, String> {
     read_pieces(text, &mut |_, _| Err(not_here.to_owned()))
 }
 
-/// The canonical text of a pattern with files in it. `content` is given a file's name and how many bytes there is room
-/// for.
-pub(crate) fn with_files(
-    text: &str,
-    content: &mut dyn FnMut(&str, usize) -> Result<Vec<u8>, String>,
-) -> Result<String, String> {
+/// The canonical text of a pattern with files in it.
+pub(crate) fn with_files(text: &str, content: &mut FileContent) -> Result<String, String> {
     read_pieces(text, content).map(|pattern| write_block(&pattern))
 }
 
-fn read_pieces(
-    text: &str,
-    content: &mut dyn FnMut(&str, usize) -> Result<Vec<u8>, String>,
-) -> Result<BlockPattern, String> {
+fn read_pieces(text: &str, content: &mut FileContent) -> Result<BlockPattern, String> {
     let mut rest = text.trim();
     let (mut bytes, mut offset_places) = (Vec::new(), Vec::new());
     while let Some(first) = rest.chars().next() {
