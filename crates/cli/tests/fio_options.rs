@@ -470,3 +470,44 @@ fn lists_zones_and_sizes_are_what_they_are_in_fio() {
         }
     }
 }
+
+/// Goal: places at which direct I/O cannot begin are refused before anything is made; fio finds them at its first I/O. What
+/// steps by whole sectors runs.
+#[test]
+fn steps_that_direct_io_cannot_take_are_refused_before_the_first_io() {
+    let sandbox = Sandbox::new();
+    let line = |more: &str| format!("--name=x --filename=f --size=256k --bs=8k --direct=1 {more} --output-format=json");
+    let honest = ["--rw=randread --ba=4k", "--rw=randrw --ba=8k,12k", "--rw=read:4k", "--rw=read:-16k"];
+    let ran = fio(&sandbox, &line(honest[0]));
+    if ran.code != Some(0) {
+        assert!(ran.err.contains("rule: direct_impossible"), "{}", ran.err);
+        eprintln!("skipped: no direct I/O here: {}", ran.err);
+        return;
+    }
+    for more in &honest[1..] {
+        let ran = fio(&sandbox, &line(more));
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{more}");
+    }
+    let theirs_fail = |line: &str| {
+        let Some(mut theirs) = real_fio(&sandbox, line) else { return };
+        // btrfs would go through the page cache, and nobody would know.
+        if theirs.output().expect("fio starts").status.code() != Some(1) {
+            eprintln!("skipped: this filesystem takes direct I/O anywhere");
+        }
+    };
+    for (more, word) in [
+        ("--rw=randread --ba=100", "`blockalign` of 100"),
+        ("--rw=randrw --ba=4k,100", "`blockalign` of 100"),
+        ("--rw=read:100", "what is skipped of 100"),
+    ] {
+        let line = line(more);
+        refused(&sandbox, &line, &format!("{word} is not a multiple of"));
+        theirs_fail(&line);
+        // Through the page cache any place will do.
+        let buffered = line.replace("--direct=1", "--direct=0");
+        assert_eq!(fio(&sandbox, &buffered).code, Some(0), "{buffered}");
+    }
+    let made = line("--rw=randwrite --ba=100").replace("=f ", "=new ");
+    refused(&sandbox, &made, "rule: misaligned");
+    assert!(!sandbox.path("new").exists());
+}

@@ -1383,6 +1383,55 @@ fn a_block_that_direct_io_cannot_transfer_is_refused_if_required_and_buffered_al
     }
 }
 
+/// Goal: places that direct I/O cannot begin at are found while planning, in each direction, and what only looks odd is not.
+#[test]
+fn steps_to_places_that_direct_io_cannot_begin_at_are_refused_or_buffered() {
+    let of = |more: &[(&'static str, &'static str)], direct| {
+        plan_one(&[&[("size", "1m"), ("bs", "4k"), ("direct", direct)][..], more].concat())
+    };
+    let strided = |range, skip| {
+        [("zonemode", "strided"), ("zonesize", "64k"), ("zonerange", range), ("zoneskip", skip), ("rw", "read")]
+    };
+    for (what, more) in [
+        ("`blockalign` of 100 is", &[("rw", "randread"), ("blockalign", "100")][..]),
+        ("`blockalign` of 100 is", &[("rw", "randwrite"), ("blockalign", "512,100")]),
+        ("`blockalign` of 100 is", &[("rw", "randrw"), ("blockalign", "512,100")]),
+        ("`blockalign` of 100 is", &[("rw", "randrw"), ("blockalign", "100,512")]),
+        ("what is skipped of 1000 is", &[("rw", "read"), ("sequential_skip", "1000")]),
+        ("what is skipped of 4100 is", &[("rw", "write"), ("sequential_skip", "-4100")]),
+        (
+            "the region that is gone over from its end of 100000 is",
+            &[("rw", "read"), ("sequential_skip", "-4096"), ("size", "100000")],
+        ),
+        ("a zone, with what is skipped behind it, of 65636 is", &strided("64k", "100")),
+        ("a zone of 1000 is", &strided("1000", "24")),
+    ] {
+        let refusal = of(more, "require").expect_err("it is refused");
+        assert!(matches!(*refusal.rule, Rule::Misaligned { alignment_bytes: 512, .. }), "{more:?}: {refusal}");
+        assert!(refusal.rule.to_string().starts_with(what), "{what}: {}", refusal.rule);
+        assert_eq!(of(more, "prefer").expect("it is buffered").direct, DirectPolicy::Off, "{more:?}");
+        assert_eq!(of(more, "off").expect("it is buffered").direct, DirectPolicy::Off, "{more:?}");
+    }
+    for more in [
+        &[("rw", "randread"), ("blockalign", "512")][..],
+        &[("rw", "randread"), ("blockalign", "8k,100")],
+        &[("rw", "randwrite"), ("blockalign", "100,8k")],
+        &[("rw", "randrw"), ("blockalign", "512,1536")],
+        // It has no effect on a job in order, and neither has a skip on a random one.
+        &[("rw", "read"), ("blockalign", "100")],
+        &[("rw", "randread"), ("sequential_skip", "100")],
+        &[("rw", "read"), ("sequential_skip", "-8192")],
+        &strided("64k", "512"),
+        &strided("65000", "536"),
+    ] {
+        assert_eq!(of(more, "require").expect("it is planned").direct, DirectPolicy::Require, "{more:?}");
+    }
+    // A device is trimmed in whole sectors, whatever the page cache does.
+    let trims = [("filename", "/dev/vdb"), ("overwrite_existing", "/dev/vdb"), ("rw", "randtrim"), ("direct", "off")];
+    assert_eq!(rule_name(&[&trims[..], &[("blockalign", "100")]].concat()), "misaligned");
+    assert!(plan_one(&[&trims[..], &[("blockalign", "1k")]].concat()).is_ok());
+}
+
 #[test]
 fn options_that_need_or_exclude_direct_io_settle_it_or_are_refused() {
     let with = |options: &[(&'static str, &'static str)]| {

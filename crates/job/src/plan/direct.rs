@@ -6,7 +6,8 @@ use super::values::Values;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
 use trueio_model::{
-    BlockSizes, DirectPolicy, DirectSupport, EngineKind, OpKind, TargetFacts, TargetKind, UringOptions, WriteFlags,
+    BlockSizes, DirectPolicy, DirectSupport, EngineKind, OpKind, Steps, TargetFacts, TargetKind, UringOptions,
+    WriteFlags,
 };
 
 /// What is wanted of the page cache, before the targets are asked.
@@ -87,7 +88,7 @@ pub(super) fn settle_direct(
     planner: &mut Planner,
     values: &mut Values,
     files: &[JobFile],
-    (used, trims): (&[(OpKind, &BlockSizes)], bool),
+    (used, trims, steps): (&[(OpKind, &BlockSizes)], bool, &Steps),
     sizes_option: &'static str,
     policy: DirectPolicy,
 ) -> Result<DirectPolicy, Refusal> {
@@ -114,7 +115,8 @@ pub(super) fn settle_direct(
         let sizes = used.iter().flat_map(|(_, sizes)| unit_sizes(sizes));
         let sizes = sizes.map(|bytes| (sizes_option, "a block", bytes));
         let offset = std::iter::once(("offset", "the offset", file.plan.offset_bytes));
-        for (option, what, value_bytes) in sizes.chain(offset) {
+        let places = places_of(steps, file.plan.size_bytes, used);
+        for (option, what, value_bytes) in sizes.chain(offset).chain(places) {
             if value_bytes.is_multiple_of(alignment_bytes) {
                 continue;
             }
@@ -134,6 +136,30 @@ pub(super) fn settle_direct(
             Ok(DirectPolicy::Off)
         }
     }
+}
+
+/// What says where in a region the I/Os begin that do not follow from one another: the option, it in words, and bytes.
+fn places_of(
+    steps: &Steps,
+    region_bytes: u64,
+    used: &[(OpKind, &BlockSizes)],
+) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+    let aligns = [Some(steps.align_bytes), steps.of_writes.map(|writes| writes.align_bytes)];
+    let aligns = aligns.map(|bytes| Some(("blockalign", "`blockalign`", bytes?)));
+    let skip = Some(("sequential_skip", "what is skipped", steps.skip_bytes.unsigned_abs()));
+    // Backwards it begins at the end.
+    let is_backwards = steps.skip_bytes < 0;
+    let end = is_backwards.then_some(("size", "the region that is gone over from its end", region_bytes));
+    let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().unwrap_or(0);
+    let zones = steps.zones.map_or([None; 2], |zones| {
+        let next = zones.range_bytes.saturating_add(zones.skip_bytes);
+        let within = (is_backwards || zones.range_bytes < block_bytes_max).then_some(zones.range_bytes);
+        [
+            Some(("zoneskip", "a zone, with what is skipped behind it,", next)),
+            within.map(|b| ("zonerange", "a zone", b)),
+        ]
+    });
+    aligns.into_iter().chain([skip, end]).chain(zones).flatten()
 }
 
 /// Holds deliberately misaligned buffers against what direct I/O needs. Required, the calls are made and the

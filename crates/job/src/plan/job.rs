@@ -166,7 +166,7 @@ pub(super) fn plan_job(
         }
         _ => direct,
     };
-    let direct = settle_direct(planner, values, &files, (&used, ops.trims), sizes_option, direct)?;
+    let direct = settle_direct(planner, values, &files, (&used, ops.trims, &steps), sizes_option, direct)?;
     let buffer_offset_bytes = values.small("buffer_offset").unwrap_or(0);
     let mut direct = settle_buffers(planner, values, &files, buffer_offset_bytes, direct);
     let in_zones = InZones { engine, ops, sizes: &sizes, steps: &steps };
