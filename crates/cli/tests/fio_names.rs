@@ -103,6 +103,8 @@ fn terse_and_normal_text_count_names_as_fio_does() {
     for ran in both("") {
         assert!(ran.out.contains("issued rwts: total=0,200,0,0"), "{}", ran.out);
         assert!(ran.out.contains("io=200KiB (205kB)"), "{}", ran.out);
+        let banner = "n: (g=0): rw=write, bs=(R) 1024B-1024B, (W) 1024B-1024B, (T) 1024B-1024B, ioengine=filecreate, iodepth=1\n";
+        assert!(ran.out.starts_with(banner), "{}", ran.out);
     }
     let text = ours(&Sandbox::new(), line).out;
     assert!(text.contains(", 50 names, "), "{text}");

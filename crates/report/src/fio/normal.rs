@@ -477,7 +477,10 @@ pub(super) fn banner(record: &trueio_model::Plan, index: usize) -> Option<String
     let job = record.jobs.get(index)?;
     let range = |sizes: &trueio_model::BlockSizes| {
         let bytes = |n: u64| format!("{}B", short(n as f64, 4, true));
-        format!("{}-{}", bytes(sizes.min_bytes()), bytes(sizes.max_bytes()))
+        // Names have no size, but fio counts them in blocks.
+        let of_names = job.output.names.map(|names| (names.block_bytes, names.block_bytes));
+        let (least, most) = of_names.unwrap_or((sizes.min_bytes(), sizes.max_bytes()));
+        format!("{}-{}", bytes(least), bytes(most))
     };
     let rand = if job.pattern.order == trueio_model::Order::Sequential { "" } else { "rand" };
     let rw = match job.pattern.mix {
