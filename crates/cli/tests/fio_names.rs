@@ -150,3 +150,46 @@ fn the_record_counts_names() {
     assert_eq!(totals(&record.phases[0], trueio_model::OpKind::Write), (30, 30));
     assert_eq!(fs::read_dir(sandbox.root()).expect("a directory").count(), 1, "{:?}", sandbox.listing());
 }
+
+/// Goal: the call is the one that the job names, and fio's where it names none.
+/// Method: strace shows the calls about the names; the other two are not made. A call may be shown in two pieces, so a
+/// few may be missed.
+#[test]
+fn names_are_asked_about_by_the_call_that_is_named() {
+    if lacks("strace") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    // Ours are numbers, fio's end with them.
+    let is_name = |line: &str| {
+        let name = line.split('"').nth(1).unwrap_or("");
+        name.rsplit("s.0.").next().is_some_and(|end| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let kind = |line: &str| match line {
+        _ if line.contains("statx(") => "statx",
+        _ if line.contains("AT_SYMLINK_NOFOLLOW") => "lstat",
+        _ => "stat",
+    };
+    for (word, asked) in
+        [("", "stat"), ("--stat_type=stat", "stat"), ("--stat_type=lstat", "lstat"), ("--stat_type=statx", "statx")]
+    {
+        let line = format!("--thread --name=s --ioengine=filestat --nrfiles=100 --filesize=4k {word}");
+        let mut programs = vec![vec![env!("CARGO_BIN_EXE_trueio"), "fio"]];
+        if real_fio(&sandbox, &line).is_some() {
+            programs.push(vec!["fio"]);
+        }
+        for program in programs {
+            let mut strace = std::process::Command::new("strace");
+            strace.args(["-f", "-qq", "-e", "trace=newfstatat,statx", "-e", "signal=none"]).args(&program);
+            strace.args(line.split_whitespace()).current_dir(sandbox.root());
+            let ran = Ran::of(strace.output().expect("strace"));
+            assert_eq!(ran.code, Some(0), "{program:?} {line}: {ran:?}");
+            let calls: Vec<&str> = ran.err.lines().filter(|line| is_name(line)).map(kind).collect();
+            let count = calls.iter().filter(|call| **call == asked).count();
+            assert!(count > 50, "{program:?} {line}: {count}\n{}", ran.err);
+            if program.len() > 1 {
+                assert!(calls.iter().all(|call| *call == asked), "{line}\n{}", ran.err);
+            }
+        }
+    }
+}

@@ -395,6 +395,9 @@ const INVALIDATE: &[Choice] = &[
     choice("each_pass", &[], "also where a pass over a file ends and the next begins, if the job is buffered"),
 ];
 
+const STAT: &[Choice] =
+    &[choice("statx", &[], "statx(2)"), choice("stat", &[], "stat(2)"), choice("lstat", &[], "lstat(2)")];
+
 const ADVICE: &[Choice] = &[
     choice("none", &["0", "false"], "nothing"),
     choice("pattern", &["1", "true"], "`random` for random jobs, `sequential` for the others"),
@@ -1563,6 +1566,16 @@ pub const TABLE: &[OptionRow] = &[
         ..BASE
     },
     OptionRow {
+        name: "stat_type",
+        kind: ValueKind::Choice(STAT),
+        unit: "word",
+        default: DefaultValue::Text("statx"),
+        summary: "The call by which `filestat` and `dirstat` ask about names",
+        detail: "fio's default is `stat`.",
+        section: Section::Durability,
+        ..BASE
+    },
+    OptionRow {
         name: "fadvise_hint",
         kind: ValueKind::Choice(ADVICE),
         unit: "word",
@@ -2510,7 +2523,7 @@ mod tests {
     /// from `fio --cmdhelp`; the options of single engines, which that list lacks, stand here.
     #[test]
     fn a_row_that_says_it_is_fios_is_in_fios_own_list_and_no_other_is() {
-        const OF_ENGINES: [&str; 18] = [
+        const OF_ENGINES: [&str; 19] = [
             "hipri",
             "fixedbufs",
             "registerfiles",
@@ -2529,6 +2542,7 @@ mod tests {
             "cpumode",
             "exit_on_io_done",
             "hipri_percentage",
+            "stat_type",
         ];
         const OF_EARLIER_VERSIONS: [&str; 0] = [];
         let known: BTreeSet<&str> = include_str!("../tests/fio-names.txt")

@@ -677,8 +677,10 @@ fn buffers_begin_behind_a_page_as_far_as_iomem_align_says() {
     assert!(wrong("--name=j --size=1m --iomem_align=x").render().contains("not a number"));
     assert!(wrong("--name=j --size=1m --iomem_align=1 --buffer_offset=2").render().contains("say one of them"));
     assert!(wrong("--name=j --size=1m --ioengine=mmap --thp=1").render().contains("never reach the file"));
-    assert!(wrong("--name=j --size=1m --ioengine=filestat --stat_type=lstat").render().contains("statx(2)"));
-    line("--name=j --size=1m --ioengine=filestat --stat_type=statx");
+    let stat = |more: &str| text(&line(&format!("--name=j --size=1m {more}")).jobs[0], "stat_type").to_owned();
+    assert_eq!(stat("--ioengine=filestat"), "stat", "as in fio");
+    assert_eq!(stat("--ioengine=filestat --stat_type=statx"), "statx");
+    assert_eq!(stat("--ioengine=psync"), "");
 }
 
 #[test]

@@ -306,6 +306,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("atomic", &[], "true"),
         ("invalidate", &[], "false"),
         ("fadvise_hint", &[], "pattern"),
+        ("stat_type", &[("ioengine", "filestat")], "lstat"),
         ("pre_read", &[], "true"),
         ("rate", &[], "10m"),
         ("rate_iops", &[], "1000"),

@@ -64,8 +64,8 @@ pub use output::{
 pub use plan::{
     Advice, Arrivals, BlockSizes, CommandPlan, Content, ContentKind, CpuLoad, DirectPolicy, Distribution, EngineKind,
     ExecPlan, FilePlan, FileSelection, Flush, Guard, Handling, IgnoredError, JobPlan, Limits, Locking, Memory, OpMix,
-    Order, Pace, Pattern, Plan, PlanValue, Prepare, Queue, RangeSync, Scheduling, SimulatedDevice, Steps, SyncMode,
-    Think, Tolerance, UringOptions, WriteFlags, WriteSteps, Zones,
+    Order, Pace, Pattern, Plan, PlanValue, Prepare, Queue, RangeSync, Scheduling, SimulatedDevice, StatCall, Steps,
+    SyncMode, Think, Tolerance, UringOptions, WriteFlags, WriteSteps, Zones,
 };
 pub use priority::{IoPriority, PriorityRecord, PriorityShare};
 pub use record::{

@@ -473,6 +473,9 @@ pub struct Handling {
     pub memory: Memory,
     /// Size of a huge page, in bytes, if the buffers are in huge pages.
     pub huge_page_bytes: u64,
+    /// The call that asks about names.
+    #[serde(skip_serializing_if = "crate::plan::is_zero")]
+    pub stat: StatCall,
 }
 
 impl Handling {
@@ -480,6 +483,19 @@ impl Handling {
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// How a name is asked about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatCall {
+    /// statx(2), of a link itself.
+    #[default]
+    Statx,
+    /// stat(2).
+    Stat,
+    /// lstat(2): of a link itself.
+    Lstat,
 }
 
 /// Who may do I/O on a file while another worker does.

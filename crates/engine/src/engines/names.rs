@@ -4,10 +4,10 @@
 //! | engine       | call                                  | before the measured part |
 //! |--------------|---------------------------------------|--------------------------|
 //! | `filecreate` | `openat` with `O_CREAT|O_EXCL`, `close` | –                      |
-//! | `filestat`   | `statx`                               | the files are made       |
+//! | `filestat`   | `statx`, `stat` or `lstat`            | the files are made       |
 //! | `filedelete` | `unlinkat`                            | the files are made       |
 //! | `dircreate`  | `mkdirat`                             | –                        |
-//! | `dirstat`    | `statx`                               | the directories are made |
+//! | `dirstat`    | `statx`, `stat` or `lstat`            | the directories are made |
 //! | `dirdelete`  | `unlinkat` with `AT_REMOVEDIR`        | the directories are made |
 //!
 //! Each worker has a directory of its own, which must not exist before; it and all names in it are removed when the
@@ -15,7 +15,7 @@
 //!
 //! Cannot see: whether a name reached the disk. `fsync = N` makes the directory durable after every so many.
 //!
-//! Source: openat(2), statx(2), unlinkat(2), mkdirat(2); fio(1).
+//! Source: openat(2), statx(2), stat(2), unlinkat(2), mkdirat(2); fio(1).
 
 use super::{Completion, Engine, EngineError, negative_errno, sync_descriptor};
 use crate::request::Request;
@@ -25,7 +25,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use trueio_model::{EngineKind, JobPlan};
+use trueio_model::{EngineKind, JobPlan, StatCall};
 
 /// What an engine does with a name.
 pub trait NameCall: std::fmt::Debug {
@@ -40,21 +40,31 @@ pub trait NameCall: std::fmt::Debug {
     ///
     /// # Errors
     /// The kernel's.
-    fn call(directory: &File, name: &str) -> io::Result<()>;
+    fn call(directory: &File, name: &str, stat: StatCall) -> io::Result<()>;
 }
 
-fn create_file(directory: &File, name: &str) -> io::Result<()> {
+fn create_file(directory: &File, name: &str, _: StatCall) -> io::Result<()> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o600))?;
     Ok(())
 }
 
-fn create_directory(directory: &File, name: &str) -> io::Result<()> {
+fn create_directory(directory: &File, name: &str, _: StatCall) -> io::Result<()> {
     Ok(rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o700))?)
 }
 
-fn ask(directory: &File, name: &str) -> io::Result<()> {
-    rustix::fs::statx(directory, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS)?;
+fn ask(directory: &File, name: &str, stat: StatCall) -> io::Result<()> {
+    match stat {
+        StatCall::Statx => {
+            rustix::fs::statx(directory, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS)?;
+        }
+        StatCall::Stat => {
+            rustix::fs::statat(directory, name, AtFlags::empty())?;
+        }
+        StatCall::Lstat => {
+            rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        }
+    }
     Ok(())
 }
 
@@ -76,8 +86,8 @@ macro_rules! name_call {
             const NEEDS_NAMES: bool = $needs_names;
 
             #[inline(always)]
-            fn call(directory: &File, name: &str) -> io::Result<()> {
-                $call(directory, name)
+            fn call(directory: &File, name: &str, stat: StatCall) -> io::Result<()> {
+                $call(directory, name, stat)
             }
         }
     };
@@ -85,10 +95,10 @@ macro_rules! name_call {
 
 name_call!(Filecreate, "Makes files.", false, false, create_file);
 name_call!(Filestat, "Asks about files.", false, true, ask);
-name_call!(Filedelete, "Removes files.", false, true, |directory, name| remove(directory, name, false));
+name_call!(Filedelete, "Removes files.", false, true, |directory, name, _| remove(directory, name, false));
 name_call!(Dircreate, "Makes directories.", true, false, create_directory);
 name_call!(Dirstat, "Asks about directories.", true, true, ask);
-name_call!(Dirdelete, "Removes directories.", true, true, |directory, name| remove(directory, name, true));
+name_call!(Dirdelete, "Removes directories.", true, true, |directory, name, _| remove(directory, name, true));
 
 /// A directory that goes with all that was made in it.
 #[derive(Debug)]
@@ -141,6 +151,7 @@ pub struct NamesEngine<N> {
     offset: u64,
     request: Request,
     result: Option<i64>,
+    stat: StatCall,
     call: PhantomData<N>,
 }
 
@@ -169,10 +180,18 @@ impl<N: NameCall> NamesEngine<N> {
         if N::NEEDS_NAMES {
             let make = if N::IS_DIRECTORY { create_directory } else { create_file };
             for index in 0..names.count {
-                make(&names.directory, Name::of(index).text()).map_err(|e| failed("making names in", e))?;
+                make(&names.directory, Name::of(index).text(), StatCall::default())
+                    .map_err(|e| failed("making names in", e))?;
             }
         }
-        Ok(Self { names, offset: file.offset_bytes, request: Request::NONE, result: None, call: PhantomData })
+        Ok(Self {
+            names,
+            offset: file.offset_bytes,
+            request: Request::NONE,
+            result: None,
+            stat: plan.handling.stat,
+            call: PhantomData,
+        })
     }
 }
 
@@ -186,7 +205,7 @@ impl<N: NameCall> Engine for NamesEngine<N> {
 
     fn submit(&mut self) -> Result<(), EngineError> {
         let name = Name::of(self.request.offset - self.offset);
-        self.result = Some(match N::call(&self.names.directory, name.text()) {
+        self.result = Some(match N::call(&self.names.directory, name.text(), self.stat) {
             Ok(()) => i64::from(self.request.length),
             Err(error) => error.raw_os_error().map_or_else(negative_errno, |errno| -i64::from(errno)),
         });

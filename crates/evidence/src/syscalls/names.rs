@@ -133,7 +133,7 @@ const NAMES: &[(i64, &str)] = names![
     SYS_io_uring_setup "io_uring_setup", SYS_io_uring_enter "io_uring_enter",
     SYS_io_uring_register "io_uring_register",
     SYS_openat "openat", SYS_close "close", SYS_dup "dup", SYS_dup3 "dup3", SYS_fcntl "fcntl", SYS_ioctl "ioctl",
-    SYS_fstat "fstat", SYS_statx "statx", SYS_ftruncate "ftruncate", SYS_fallocate "fallocate",
+    SYS_fstat "fstat", SYS_newfstatat "newfstatat", SYS_statx "statx", SYS_ftruncate "ftruncate", SYS_fallocate "fallocate",
     SYS_fadvise64 "fadvise64", SYS_sendfile "sendfile", SYS_splice "splice", SYS_vmsplice "vmsplice", SYS_pipe2 "pipe2", SYS_copy_file_range "copy_file_range",
     SYS_sendto "sendto", SYS_recvfrom "recvfrom", SYS_sendmsg "sendmsg", SYS_recvmsg "recvmsg", SYS_ppoll "ppoll",
     SYS_mmap "mmap", SYS_munmap "munmap", SYS_mremap "mremap", SYS_mprotect "mprotect", SYS_madvise "madvise",

@@ -120,7 +120,7 @@ pub fn engine_help(name: Option<&str>) -> Option<String> {
         "pvsync2" => &["hipri", "hipri_percentage", "uncached", "nowait", "atomic"],
         "libaio" => &["userspace_reap", "uncached", "nowait", "atomic"],
         "mmap" => &["thp"],
-        "filestat" => &["stat_type"],
+        "filestat" | "dirstat" => &["stat_type"],
         _ => &[],
     };
     let of_priority: &[&str] = match ours {

@@ -612,6 +612,9 @@ fn engine_and_queue(said: &mut Said, run: &mut Run, problems: &mut Problems) {
         }
         false => (engine, origin),
     };
+    if matches!(engine, "filestat" | "dirstat") && !said.spec.options.contains_key("stat_type") {
+        said.spec.set("stat_type", "stat", preset());
+    }
     said.spec.set("ioengine", engine, origin);
     let holds_a_queue = holds_queue(engine);
     let mut depth = 1_u64;

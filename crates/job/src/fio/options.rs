@@ -408,7 +408,7 @@ pub const OPTIONS: &[FioOption] = &[
     option("force_async", &[], Kind::Number, "", "", Tier::One, Fate::Row),
     option("nonvectored", &[], Kind::Bool, "", "", Tier::One, Fate::Row),
     option("thp", &[], Kind::Bool, "0", "", Tier::Three, Fate::Refused { reason: "fio's mapping would be a private one, whose writes never reach the file", instead: "leave it out, or `mem=mmaphuge` for buffers in huge pages" }),
-    option("stat_type", &[], Kind::Text, "stat", "stat lstat statx", Tier::Three, Fate::Only { values: &["statx"], reason: "`filestat` asks for names by statx(2)", instead: "leave it out" }),
+    option("stat_type", &[], Kind::Text, "stat", "stat lstat statx", Tier::Three, Fate::Row),
     option("userspace_reap", &[], Kind::Flag, "", "", Tier::Two, Fate::NoEffect("how an I/O is handed over is the engine's choice; it stands in the record")),
     option("nowait", &[], Kind::Bool, "0", "", Tier::Two, Fate::Row),
     option("hipri_percentage", &[], Kind::Number, "100", "", Tier::Two, Fate::Row),

@@ -7,8 +7,8 @@ use super::values::Values;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
 use trueio_model::{
-    Advice, DirectPolicy, EngineKind, Handling, Limits, Locking, Memory, OpKind, OpMix, Order, Prepare, TargetKind,
-    UringOptions,
+    Advice, DirectPolicy, EngineKind, Handling, Limits, Locking, Memory, OpKind, OpMix, Order, Prepare, StatCall,
+    TargetKind, UringOptions,
 };
 
 /// Buffers, advice, and whether there is any I/O at all.
@@ -80,7 +80,15 @@ pub(super) fn plan_handling(
         };
         return Err(values.refuse("lockfile", rule));
     }
-    Ok(Handling { creates_only, advice, memory, locking, huge_page_bytes, ..Handling::default() })
+    if !matches!(engine, EngineKind::Filestat | EngineKind::Dirstat) {
+        note_unused(planner, values, &["stat_type"], "the engine asks about no names");
+    }
+    let stat = match values.choice("stat_type") {
+        Some("stat") => StatCall::Stat,
+        Some("lstat") => StatCall::Lstat,
+        _ => StatCall::Statx,
+    };
+    Ok(Handling { creates_only, advice, memory, locking, huge_page_bytes, stat, ..Handling::default() })
 }
 
 /// True if cached pages can matter in a further pass: the job is buffered, and goes over its files again.
