@@ -200,3 +200,40 @@ fn debug_file_tells_where_each_io_goes_and_when_files_are_open() {
         assert_eq!(of_ours, of_theirs);
     }
 }
+
+/// Goal: what was read is told in fio's order, what holds for all once, with and without a run.
+#[test]
+fn debug_parse_tells_what_was_read() {
+    let sandbox = Sandbox::new();
+    let text = "[global]\nbs=8k\ntime_based\n[a]\nsize=1m\nruntime=10ms\nioengine=null\n\
+                [b]\nsize=2m\nruntime=10ms\nioengine=null\nnumjobs=2\nstonewall\n";
+    sandbox.write("j.fio", text);
+    let lines = |ran: &Ran| {
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let mut lines = debugged(&ran.out, "parse");
+        lines.retain(|line| line.starts_with("handle_option="));
+        lines
+    };
+    for line in [
+        "--debug=parse --parse-only j.fio",
+        "--debug=parse j.fio",
+        "--debug=parse --parse-only --bs=4k --name=x --size=1m",
+    ] {
+        let ran = ours(&sandbox, line);
+        assert!(ran.err.is_empty(), "{ran:?}");
+        let of_ours = lines(&ran);
+        assert!(of_ours.len() >= 3, "{of_ours:?}");
+        if let Some(theirs) = theirs(&sandbox, line) {
+            assert_eq!(of_ours, lines(&theirs), "{line}");
+        }
+    }
+    let one = ours(&sandbox, "--debug=parse,job:1 --parse-only j.fio");
+    let stonewall = "handle_option=stonewall, ptr=(null)";
+    assert_eq!(lines(&one).last().map(String::as_str), Some(stonewall), "{one:?}");
+    let told = ours(&sandbox, "--debug=parse --output=o j.fio");
+    assert!(told.code == Some(0) && told.out.is_empty(), "{told:?}");
+    let text = fs::read_to_string(sandbox.path("o")).expect("results");
+    assert!(text.starts_with("parse ") && text.contains("err= 0"), "{text}");
+    let quiet = ours(&sandbox, "--parse-only j.fio");
+    assert_eq!((quiet.code, quiet.out.as_str(), quiet.err.as_str()), (Some(0), "", ""));
+}

@@ -11,6 +11,7 @@ mod around;
 mod bandwidth;
 mod exec;
 mod idle;
+mod parsed;
 mod remote;
 mod status;
 
@@ -83,7 +84,7 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
         Action::DebugHelp => Some(trueio_job::fio::debug_help()),
         Action::CalibrateIdleness => Some(idle::calibrated()),
         Action::ShowCommand => Some(trueio_job::fio::show_command(&request.jobs)),
-        Action::ParseOnly => Some(String::new()),
+        Action::ParseOnly => Some(what_was_read(&request)),
         Action::Serve(serve) => return remote::serve(serve, &request.settings),
         Action::Clients(_) if request.settings.debugs(&SHOWN) => {
             return refused("`--debug` cannot print what a server does\n  instead: run the job without `--client`");
@@ -165,7 +166,7 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>) -> ExitCode {
     }
     let is_shown = |index: usize| settings.debug_job.is_none_or(|only| only == index);
     let names_only_a_job = settings.debug.is_empty() && settings.debug_job.is_some();
-    if names_only_a_job || settings.debugs(&["parse", "job", "process"]) {
+    if names_only_a_job || settings.debugs(&["job", "process"]) {
         for job in request.jobs.iter().enumerate().filter(|(index, _)| is_shown(*index)).map(|(_, job)| job) {
             eprintln!("parse: job `{}`", job.name);
             for (name, value) in &job.options {
@@ -200,6 +201,13 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>) -> ExitCode {
         Ok(bandwidth) => bandwidth,
         Err(failure) => return refused(&failure.into_text()),
     };
+    let mut results = status::Results::new(&request.settings);
+    let was_read = what_was_read(&request);
+    if !was_read.is_empty()
+        && let Err(failure) = results.write(&was_read)
+    {
+        return refused(&failure.into_text());
+    }
     let has_baseline = plan.idle_baseline_ns > 0;
     let has_line = request.settings.eta != Eta::Never;
     let stop = watch_signals();
@@ -211,15 +219,18 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>) -> ExitCode {
         has_evidence: true,
     };
     let line = if has_line { progress::Line::new() } else { progress::Line::hidden() };
-    let mut observer = exec::Around::new(
-        line.without_idle(!has_baseline),
-        commands,
-        status::Results::new(&request.settings),
-        bandwidth,
-    );
+    let mut observer = exec::Around::new(line.without_idle(!has_baseline), commands, results, bandwidth);
     let record = trueio_run::run(whole, stop, &mut observer);
     let (failed_command, results) = observer.finish();
     deliver(results, &record, failed_command)
+}
+
+/// What `--debug=parse` prints; empty if it is not asked for.
+fn what_was_read(request: &FioRequest) -> String {
+    match request.settings.debugs(&["parse"]) {
+        true => parsed::lines(&request.jobs, request.settings.debug_job, std::process::id()),
+        false => String::new(),
+    }
 }
 
 /// The plan of what was read, or the whole text of why there is none; `beside` is what is read and written beside the

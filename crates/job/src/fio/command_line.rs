@@ -95,7 +95,7 @@ pub(super) const PROGRAM: &[(&str, Takes, &str)] = &[
     (
         "debug",
         Takes::Value,
-        "io, random, verify, file: print each I/O; parse, job, process: what was read, to stderr; job:N: of this one; help",
+        "io, random, verify, file: print each I/O; parse: what was read; job, process: and its origin, to stderr; job:N: of one; help",
     ),
     ("warnings-fatal", Takes::Nothing, "refuse a job about which there is a note"),
     ("max-jobs", Takes::Value, "accepted; there is room for every job"),
