@@ -1079,7 +1079,7 @@ pub const TABLE: &[OptionRow] = &[
         detail: "If it is not given, a loop is one pass over the files, each as far as whole blocks go; what has no end \
                  (blocks that may come again, reads and writes in order) ends when as much as the files hold was \
                  transferred. May be less or more than the files hold. A percentage is of the files' regions together. The last I/O is \
-                 a whole one.",
+                 a whole one; files that are gone over block by block are not begun again for less than a block.",
         section: Section::Limits,
         ..BASE
     },
@@ -1089,6 +1089,9 @@ pub const TABLE: &[OptionRow] = &[
         unit: "times",
         default: DefaultValue::Text("1"),
         summary: "How often `io_size` is transferred",
+        detail: "What is left of a loop for no whole I/O is transferred in the next; what is left of all is rounded up. Files \
+                 that are gone over block by block are gone over in each loop: an `io_size` of more than a pass is then what all \
+                 loops together are at least, by whole passes.",
         section: Section::Limits,
         ..BASE
     },
@@ -1106,7 +1109,7 @@ pub const TABLE: &[OptionRow] = &[
         kind: ValueKind::Count { min: 0, max: u64::MAX },
         unit: "I/Os",
         default: DefaultValue::Text("0"),
-        summary: "I/Os after which a worker ends; 0: no limit",
+        summary: "I/Os after which a worker ends, for each of its `loops`; 0: no limit",
         section: Section::Limits,
         ..BASE
     },

@@ -702,7 +702,7 @@ fn steps_are_whole_or_refused() {
     assert_eq!(name(&[("rw", "write"), ("sequential_skip", "4096"), ("verify", "md5")]), "verify_impossible");
     let job = of(&[("rw", "randtrimwrite"), ("iodepth", "8")]).unwrap();
     assert!(job.pattern.steps.trims_first);
-    assert!(matches!(job.pattern.order, Order::Random { each_block_once: false, .. }));
+    assert!(matches!(job.pattern.order, Order::Random { each_block_once: true, .. }));
 }
 
 /// Goal: the loops that were published can be asked for, each in one job.
@@ -1015,6 +1015,40 @@ fn a_target_whose_size_nobody_says_needs_one() {
 fn a_directory_or_character_device_is_no_target() {
     assert_eq!(rule_name(&[("filename", "/mnt")]), "wrong_kind_of_target");
     assert_eq!(rule_name(&[("filename", "/dev/null"), ("size", "1m")]), "wrong_kind_of_target");
+}
+
+/// As much as fio 3.33 transfers: bytes of a loop, loops, and I/Os of all of them.
+#[test]
+fn loops_are_rounded_up_together_and_each_goes_over_files_that_have_an_end() {
+    let of = |more: &[(&'static str, &'static str)]| {
+        let limits = plan_one(&[&[("rw", "read"), ("ioengine", "null"), ("size", "1000000")][..], more].concat())
+            .unwrap()
+            .limits;
+        (limits.io_bytes, limits.loops, limits.io_count)
+    };
+    let whole = 244 * 4096;
+    assert_eq!(of(&[("loops", "3")]), (whole, 3, None));
+    assert_eq!(of(&[("loops", "3"), ("number_ios", "10")]), (whole, 3, Some(30)));
+    let again = ("norandommap", "true");
+    assert_eq!(of(&[("rw", "randread"), again]), (245 * 4096, 1, None));
+    assert_eq!(of(&[("rw", "randread"), again, ("loops", "3")]), (1_000_000, 3, None));
+    assert_eq!(of(&[("io_size", "500k"), ("loops", "3")]), (512_000, 3, None));
+    // What is more than a pass: whole passes, at least as many as loops; of one loop to the last I/O, if that is a whole one.
+    assert_eq!(of(&[("io_size", "3m"), ("loops", "2")]), (whole, 4, None));
+    assert_eq!(of(&[("io_size", "3m"), ("loops", "9")]), (whole, 9, None));
+    assert_eq!(of(&[("io_size", "2500000")]), (611 * 4096, 1, None));
+    assert_eq!(of(&[("io_size", "2000000")]), (2 * whole, 1, None));
+    assert_eq!(of(&[("io_size", "1000000")]), (whole, 1, None));
+    assert_eq!(of(&[("io_size", "1003520")]), (245 * 4096, 1, None));
+    // Skips: to where the next block would end behind the file, or without an end.
+    assert_eq!(of(&[("bs", "8k"), ("sequential_skip", "8192")]), (61 * 8192, 1, None));
+    assert_eq!(of(&[("bs", "8k"), ("sequential_skip", "-8192")]), (123 * 8192, 1, None));
+    // Trims come with the writes, each block once or again.
+    assert_eq!(of(&[("rw", "randtrimwrite"), ("bs", "48k")]), (20 * 49152, 1, None));
+    assert_eq!(of(&[("rw", "randtrimwrite"), ("bs", "48k"), again]), (21 * 49152, 1, None));
+    // Aligned to what it is aligned to anyway.
+    assert_eq!(of(&[("rw", "randread"), ("blockalign", "4k")]), (whole, 1, None));
+    assert_eq!(of(&[("rw", "randread"), ("blockalign", "512")]), (245 * 4096, 1, None));
 }
 
 /// As many bytes as fio 3.33 uses; where it ends the job at the first I/O behind the region, without a word, ours is refused.
@@ -1908,7 +1942,8 @@ fn files_are_made_again_between_passes_only_where_that_harms_nobody() {
     let old = [("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old")];
     assert_eq!(rule(&old), "bad_value");
     assert_eq!(rule(&[&old[..], &[("extend_existing", "/mnt/old"), ("size", "2m")]].concat()), "bad_value");
-    assert_eq!(rule(&[("io_size", "1536k")]), "bad_value");
+    assert_eq!(rule(&[("io_size", "700k")]), "bad_value");
+    assert!(is_remade(&[("io_size", "1536k")]), "two whole passes, as in fio");
     assert!(is_remade(&[("loops", "1"), ("io_size", "1536k")]), "it ends in the middle of a pass");
     // Another job may use the file after it, and not beside it.
     let shared = |more: &[(&str, &str)]| {

@@ -820,6 +820,21 @@ impl Steps {
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
+
+    /// True if nothing of it says where an I/O goes.
+    pub fn places_plainly(&self) -> bool {
+        Self { trims_first: false, ..*self }.is_none()
+    }
+
+    /// I/Os of `block_bytes` after which an order that skips forward is over in a region: the last of them ends with it, or
+    /// the next one would begin in it and end behind it. `None`: none does, for the next one begins behind the region, and
+    /// so at its beginning again. Source: what fio 3.33 reads.
+    pub fn skipping_ios(&self, region_bytes: u64, block_bytes: u64) -> Option<u64> {
+        let skip_bytes = u64::try_from(self.skip_bytes).ok().filter(|bytes| *bytes > 0)?;
+        let step = block_bytes.checked_add(skip_bytes)?;
+        let is_over = (1..=block_bytes).contains(&(region_bytes % step));
+        Some(region_bytes.checked_sub(block_bytes)? / step + 1).filter(|_| is_over)
+    }
 }
 
 /// What the random offsets of writes are, where those of reads are others.
@@ -974,11 +989,12 @@ pub struct Queue {
 /// When a job ends: at the first of the limits that are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Bytes each worker transfers in a loop.
+    /// Bytes each worker transfers in a loop. What is left of one for no whole I/O is transferred in the next, and what is
+    /// left of all of several is rounded up to a whole one.
     pub io_bytes: u64,
     /// How often that is done.
     pub loops: u64,
-    /// I/Os each worker issues at most.
+    /// I/Os each worker issues at most, in all loops together.
     pub io_count: Option<u64>,
     /// Measured time, ramp excluded.
     pub runtime_ns: Option<u64>,

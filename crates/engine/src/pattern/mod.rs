@@ -52,12 +52,17 @@ pub struct Generator {
     plain_size: Option<u32>,
     /// What is asked for beyond the next block and one drawn anew.
     steps: Option<Steps>,
+    /// Each block is trimmed before it is written.
+    trims_first: bool,
     /// The write that follows the trim of the same block.
     second: Option<Request>,
     flush: Option<FlushEvery>,
     loop_bytes: u64,
+    /// Until this loop ends.
     left_bytes: u64,
     left_loops: u64,
+    /// What the last of several loops transfers more, so that the last I/O is a whole one.
+    rounding_bytes: u64,
     left_ios: u64,
     is_endless: bool,
     /// Where cached pages are dropped before each further pass.
@@ -235,6 +240,19 @@ impl Sizes {
         }
     }
 
+    /// The size that was drawn, or, as in fio, another one until it fits into what is left of a file; what fits if none
+    /// was found.
+    fn fit(&self, mut size: u64, room: u64, rng: &mut Xoshiro256PlusPlus) -> u64 {
+        const TRIES: u32 = 64;
+        for _ in 0..TRIES {
+            if size <= room {
+                return size;
+            }
+            size = self.draw(rng);
+        }
+        size.min(room)
+    }
+
     fn mean(&self) -> f64 {
         match self {
             Sizes::Fixed(bytes) => *bytes as f64,
@@ -271,6 +289,8 @@ struct FileCursor {
     seed: u64,
     /// Passes begun; in a job with steps the bytes of this one.
     pass: u64,
+    /// Bytes after which a pass of a job with steps is over.
+    pass_bytes: u64,
     place: Place,
     stepper: Stepper,
 }
@@ -312,7 +332,8 @@ impl Generator {
         let pattern = &plan.pattern;
         let sizes = [&pattern.read_sizes, &pattern.write_sizes, &pattern.trim_sizes];
         let sizes = sizes.map(|sizes| Sizes::new(sizes, pattern.steps.is_unaligned));
-        let steps = Some(pattern.steps).filter(|steps| !steps.is_none());
+        let steps = Some(pattern.steps).filter(|steps| !steps.places_plainly());
+        let trims_first = pattern.steps.trims_first;
         let used: Vec<usize> = match pattern.mix {
             OpMix::Only(op) => vec![op_index(op)],
             OpMix::ReadWrite { .. } => vec![0, 1],
@@ -320,10 +341,17 @@ impl Generator {
         assert!(plan.files.len() <= 1 << 16, "a request names its file in 16 bits");
         assert!(used.iter().all(|&i| sizes[i].each().iter().all(|&size| size > 0)), "the plan holds sizes above 0");
         let of_writes = pattern.steps.of_writes.map_or(u64::MAX, |writes| writes.align_bytes);
+        let size_unit = match pattern.steps.is_unaligned {
+            true => 1,
+            false => used.iter().flat_map(|&i| sizes[i].each()).fold(0, gcd),
+        };
         let unit = match pattern.steps.align_bytes.min(of_writes) {
             0 => used.iter().flat_map(|&i| sizes[i].each()).fold(0, gcd),
             bytes => bytes,
         };
+        let all_bytes = plan.limits.io_bytes.checked_mul(plan.limits.loops).filter(|_| plan.limits.loops > 1);
+        let rounding_bytes =
+            all_bytes.map_or(0, |bytes| bytes.checked_next_multiple_of(size_unit).unwrap_or(bytes) - bytes);
         let fixed = match (&sizes[used[0]], &sizes[used[used.len() - 1]]) {
             (Sizes::Fixed(a), Sizes::Fixed(b)) if a == b => Some(*a),
             _ => None,
@@ -349,12 +377,16 @@ impl Generator {
                     },
                 };
                 let stepper = Stepper::default();
+                let is_in_order = matches!((&pattern.order, pattern.mix), (Order::Sequential, OpMix::Only(_)));
+                let skipped =
+                    pattern.steps.skipping_ios(file.size_bytes, unit).filter(|_| is_in_order && fixed.is_some());
                 FileCursor {
                     offset: file.offset_bytes,
                     unit_count,
                     region_bytes: file.size_bytes,
                     seed,
                     pass: 0,
+                    pass_bytes: skipped.map_or(file.size_bytes, |ios| ios * unit),
                     place,
                     stepper,
                 }
@@ -373,6 +405,7 @@ impl Generator {
         let is_plain = files.len() == 1
             && flush.is_none()
             && steps.is_none()
+            && !trims_first
             && turns.is_none()
             && (passes.is_none() || is_simple);
         // What may come again has no passes.
@@ -411,11 +444,13 @@ impl Generator {
             unit,
             plain_size,
             steps,
+            trims_first,
             second: None,
             flush,
             loop_bytes: plan.limits.io_bytes,
             left_bytes: plan.limits.io_bytes,
             left_loops: plan.limits.loops,
+            rounding_bytes,
             left_ios: plan.limits.io_count.unwrap_or(u64::MAX),
             is_endless: plan.limits.is_time_based,
             passes,
@@ -530,9 +565,12 @@ impl Generator {
     fn allowance(&mut self, size: u64) -> usize {
         let mut allowed = self.left_ios.min(REQUEST_BLOCK as u64);
         if !self.is_endless {
-            if self.left_bytes < size && self.left_loops > 1 {
+            while self.left_bytes < size && self.left_loops > 1 {
                 self.left_loops -= 1;
-                self.left_bytes = self.loop_bytes;
+                self.left_bytes = self.left_bytes.saturating_add(self.loop_bytes);
+                if self.left_loops == 1 {
+                    self.left_bytes = self.left_bytes.saturating_add(self.rounding_bytes);
+                }
                 if let Some(passes) = &mut self.passes {
                     passes.end(None);
                 }
@@ -689,7 +727,7 @@ impl Generator {
         let file_index = self.file;
         let file = &mut self.files[file_index];
         let (offset, length, is_pass_over) = match &self.steps {
-            None => file.place_next(op, (wanted, is_fixed), unit, &mut self.rng),
+            None => file.place_next(op, wanted, &self.sizes[op_index(op)], unit, &mut self.rng),
             Some(steps) => file.step_next(steps, op, wanted, unit, &mut self.rng),
         };
         // What may come again has no passes, unless only so many files are in use.
@@ -721,7 +759,7 @@ impl Generator {
             flush.note(file_index, offset, length);
         }
         let request = Request { offset, length: length as u32, file: file_index as u16, op, data_only: false };
-        if self.steps.is_some_and(|steps| steps.trims_first) {
+        if self.trims_first {
             self.second = Some(request);
             return Some(Request { op: OpKind::Trim, ..request });
         }
@@ -778,7 +816,7 @@ impl FileCursor {
             Place::Once { .. } | Place::Cover(_) => unreachable!("the plan keeps no map beside steps"),
         };
         self.pass += length;
-        let is_over = self.pass >= region.end;
+        let is_over = self.pass >= self.pass_bytes;
         if is_over {
             self.pass = 0;
         }
@@ -834,15 +872,16 @@ impl FileCursor {
     }
 
     /// Offset and length of the next I/O, and whether it was the last one of a pass. `wanted` is the
-    /// length that was drawn, and whether the operation has only this one.
+    /// length that was drawn of `sizes`; near the end of the region mixed ones are drawn again until one fits.
     fn place_next(
         &mut self,
         op: OpKind,
-        wanted: (u64, bool),
+        wanted: u64,
+        sizes: &Sizes,
         unit: u64,
         rng: &mut Xoshiro256PlusPlus,
     ) -> (u64, u64, bool) {
-        let (wanted, is_fixed) = wanted;
+        let is_fixed = matches!(sizes, Sizes::Fixed(_));
         let end = self.unit_count * unit;
         let wanted = wanted.min(end);
         match &mut self.place {
@@ -851,14 +890,17 @@ impl FileCursor {
                 if *next == end || (is_fixed && *next + wanted > end) {
                     *next = 0;
                 }
-                // The last of mixed sizes is as large as the region still is.
                 let offset = *next;
-                let length = wanted.min(end - offset);
+                let length = if is_fixed { wanted } else { sizes.fit(wanted, end - offset, rng) };
                 *next += length;
                 (self.offset + offset, length, *next == end || (is_fixed && *next + wanted > end))
             }
             Place::Sampled { sampler, left } => {
-                let block = sampler.sample(rng).min((end - wanted) / unit);
+                let block = sampler.sample(rng);
+                let (block, wanted) = match is_fixed {
+                    true => (block.min((end - wanted) / unit), wanted),
+                    false => (block, sizes.fit(wanted, end - block * unit, rng)),
+                };
                 *left = left.saturating_sub(wanted);
                 let is_over = *left == 0;
                 if is_over {
@@ -868,7 +910,7 @@ impl FileCursor {
             }
             Place::Once { left: 0, .. } => {
                 self.next_pass();
-                self.place_next(op, (wanted, is_fixed), unit, rng)
+                self.place_next(op, wanted, sizes, unit, rng)
             }
             Place::Once { order, ahead, at, filled, left } => {
                 if *at == *filled {
@@ -887,6 +929,7 @@ impl FileCursor {
                 }
                 let first = map.next_free(below(rng, self.unit_count)).expect("a unit is left");
                 // As large as was drawn, or as the hole between earlier blocks allows.
+                let wanted = if is_fixed { wanted } else { sizes.fit(wanted, end - first * unit, rng) };
                 let units = map.take_run(first, wanted / unit);
                 (self.offset + first * unit, units * unit, map.left() == 0)
             }

@@ -200,7 +200,8 @@ pub(super) fn plan_job(
         None => {
             let ends_otherwise = zones.is_some() || source.is_some();
             let (order, steps, used, files) = (&order, &steps, &used, &files);
-            plan_limits(values, &Passing { engine, ops, order, steps, used, files, ends_otherwise })?
+            let passing = Passing { engine, ops, order, steps, used, files, ends_otherwise };
+            plan_limits(values, &passing)?
         }
     };
     if let Some(counted) = &counted {

@@ -32,43 +32,38 @@ impl Passing<'_> {
         if self.steps.is_unaligned { 1 } else { unit }
     }
 
-    /// Bytes that one pass transfers: as in fio, files end it that are gone over block by block; of what has no end
-    /// (blocks that may come again, reads and writes each in their own order) as much as the files hold, by whole I/Os.
-    fn pass_bytes(&self) -> u64 {
-        let (region_bytes, unit) = (self.region_bytes(), self.unit());
-        if self.engine.works_on_names() || self.ends_otherwise || self.steps.zones.is_some() {
-            return region_bytes;
+    /// Bytes that one pass transfers, if it has an end: as in fio, files end it that are gone over block by block. The
+    /// others (blocks that may come again, reads and writes each in their own order) transfer as much as the files hold.
+    fn pass_bytes(&self) -> Option<u64> {
+        let unit = self.unit();
+        let unskipped = Steps { skip_bytes: 0, ..*self.steps };
+        if !unskipped.places_plainly() {
+            return None;
         }
-        let sum = |of_file: fn(u64, u64) -> u64| {
-            self.files.iter().map(|file| of_file(file.plan.size_bytes, unit)).fold(0, u64::saturating_add)
-        };
-        let has_end = match (self.order, self.ops.mix) {
-            (Order::Sequential, mix) => matches!(mix, OpMix::Only(_)),
-            (Order::Random { each_block_once, .. }, _) => *each_block_once,
-        };
-        match (has_end, self.steps.skip_bytes) {
-            (true, 0) => sum(|bytes, unit| bytes / unit * unit),
-            // Skipping leaves a file only where a block ends with it, and begins anew where one would end behind it.
-            (true, skip @ 1..) => {
-                let step = unit.saturating_add(skip as u64);
-                let ends = |file: &JobFile| file.plan.size_bytes.checked_sub(unit).is_some_and(|rest| rest % step == 0);
-                match self.used.iter().all(|(_, sizes)| **sizes == BlockSizes::Fixed(unit))
-                    && self.files.iter().all(ends)
-                {
-                    true => self.files.iter().map(|file| (file.plan.size_bytes / step + 1) * unit).sum(),
-                    false => region_bytes.checked_next_multiple_of(unit).unwrap_or(region_bytes),
+        let of_file = |file: &JobFile| {
+            let bytes = file.plan.size_bytes;
+            match self.order {
+                Order::Sequential if !matches!(self.ops.mix, OpMix::Only(_)) => None,
+                Order::Sequential if self.steps.skip_bytes > 0 => {
+                    let is_fixed = self.used.iter().all(|(_, sizes)| **sizes == BlockSizes::Fixed(unit));
+                    self.steps.skipping_ios(bytes, unit).filter(|_| is_fixed).map(|ios| ios * unit)
                 }
+                Order::Sequential if self.steps.skip_bytes < 0 => None,
+                Order::Random { each_block_once: false, .. } => None,
+                _ => Some(bytes / unit * unit),
             }
-            _ if self.steps.is_none() => region_bytes.checked_next_multiple_of(unit).unwrap_or(region_bytes),
-            _ => region_bytes,
-        }
+        };
+        self.files.iter().map(of_file).try_fold(0, |sum: u64, bytes| Some(sum.saturating_add(bytes?)))
     }
 }
 
 /// The limits of a job, and how many bytes a pass over its files transfers.
 pub(super) fn plan_limits(values: &mut Values, passing: &Passing<'_>) -> Result<(Limits, u64), Refusal> {
     let (engine, used) = (passing.engine, passing.used);
-    let (region_bytes, pass_bytes) = (passing.region_bytes(), passing.pass_bytes());
+    let region_bytes = passing.region_bytes();
+    let ends_otherwise = engine.works_on_names() || passing.ends_otherwise;
+    let end = if ends_otherwise { None } else { passing.pass_bytes() };
+    let times = plan_times(values);
     let runtime_ns = values.duration_ns("runtime");
     let is_time_based = values.bool("time_based");
     if is_time_based && runtime_ns.is_none() {
@@ -80,6 +75,14 @@ pub(super) fn plan_limits(values: &mut Values, passing: &Passing<'_>) -> Result<
         return Err(values.refuse("time_based", rule));
     }
     let size_is_io = values.is_said("filesize") && values.is_said("size");
+    let unit = passing.unit();
+    // The last I/O is a whole one.
+    let whole = |bytes: u64| bytes.max(1).checked_next_multiple_of(unit).unwrap_or(bytes);
+    let pass_bytes = match end {
+        Some(bytes) => bytes,
+        None if ends_otherwise || times.loops > 1 => region_bytes,
+        None => whole(region_bytes),
+    };
     let (io_bytes, reason) = match (values.extent("io_size"), values.extent("size")) {
         _ if engine.works_on_names() => (region_bytes, Some("one for each name")),
         (Some(Extent::Bytes(bytes)), _) => (bytes, None),
@@ -92,20 +95,30 @@ pub(super) fn plan_limits(values: &mut Values, passing: &Passing<'_>) -> Result<
     if let Some(reason) = reason {
         values.derive("io_size", write_bytes(io_bytes), reason);
     }
-    // What was said is reached by whole I/Os, the last of them included; files are gone over as far as whole ones fit.
-    let unit = passing.unit();
-    let io_bytes = match (values.is_said("io_size") || size_is_io) && !engine.works_on_names() {
-        true => io_bytes.max(1).checked_next_multiple_of(unit).unwrap_or(io_bytes),
-        false => io_bytes,
+    let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().unwrap_or(0);
+    let is_said = (values.is_said("io_size") || size_is_io) && !engine.works_on_names();
+    // As in fio: what is said for a loop is reached by all of them together, by whole I/Os; files that have an end are gone
+    // over in each, and then again for as much as was said once, but not for less than a block.
+    let (io_bytes, loops) = match end {
+        Some(pass_bytes) if is_said && io_bytes > pass_bytes => {
+            let (passes, rest) = (io_bytes / pass_bytes, io_bytes % pass_bytes);
+            let goes_on = rest >= block_bytes_max;
+            match times.loops {
+                1 if goes_on => (whole(io_bytes), 1),
+                1 => (io_bytes - rest, 1),
+                loops => (pass_bytes, loops.max(passes + u64::from(goes_on))),
+            }
+        }
+        _ if is_said && (times.loops == 1 || ends_otherwise) => (whole(io_bytes), times.loops),
+        _ => (io_bytes, times.loops),
     };
     let is_mixed = used.iter().any(|(_, sizes)| !matches!(sizes, BlockSizes::Fixed(bytes) if *bytes == unit));
-    let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().unwrap_or(0);
-    if io_bytes < block_bytes_max && !(values.is_said("io_size") && is_mixed) {
+    if whole(io_bytes) < block_bytes_max && !engine.works_on_names() && !(values.is_said("io_size") && is_mixed) {
         let option = if values.is_said("io_size") { "io_size" } else { "size" };
         let reason = format!("{} is less than one block of {}", write_bytes(io_bytes), write_bytes(block_bytes_max));
         return Err(values.refuse(option, Rule::BadValue { option, reason }));
     }
-    Ok((Limits { io_bytes, ..plan_times(values) }, pass_bytes))
+    Ok((Limits { io_bytes, loops, ..times }, pass_bytes))
 }
 
 fn gcd(a: u64, b: u64) -> u64 {
@@ -114,10 +127,12 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 /// What is said of times and counts.
 pub(super) fn plan_times(values: &Values) -> Limits {
+    let loops = values.number("loops").unwrap_or(1);
+    let io_count = values.number("number_ios").filter(|count| *count > 0);
     Limits {
         io_bytes: 0,
-        loops: values.number("loops").unwrap_or(1),
-        io_count: values.number("number_ios").filter(|count| *count > 0),
+        loops,
+        io_count: io_count.map(|count| count.saturating_mul(loops)),
         runtime_ns: values.duration_ns("runtime"),
         is_time_based: values.bool("time_based"),
         ramp_ns: values.duration_ns("ramp_time").unwrap_or(0),

@@ -16,7 +16,7 @@ pub(super) fn plan_order(planner: &mut Planner, values: &Values, ops: Ops, steps
     if !is_uniform {
         note_unused(planner, values, &["norandommap"], "a distribution that is not uniform keeps no map anyway");
     }
-    Order::Random { each_block_once: is_uniform && !values.bool("norandommap") && steps.is_none(), distribution }
+    Order::Random { each_block_once: is_uniform && !values.bool("norandommap") && steps.places_plainly(), distribution }
 }
 
 /// Zones of a distribution are of the region: all of it must be there, and nothing else may divide it.

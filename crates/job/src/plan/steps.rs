@@ -30,6 +30,8 @@ pub(super) fn plan_steps(
             let is_alike = aligns[0] == aligns[1] || !matches!(ops.mix, OpMix::ReadWrite { .. });
             let align_bytes = match aligns[index] {
                 0 if !is_alike => sizes[index].min_bytes(),
+                // Of which all offsets are multiples without it.
+                bytes if is_alike && sizes.iter().all(|sizes| is_multiple(sizes, bytes)) => 0,
                 bytes => bytes,
             };
             let sequential_percent = 100 - u8::try_from(random[index]).expect("a percentage");
@@ -84,4 +86,9 @@ pub(super) fn plan_steps(
         }
     }
     Ok(steps)
+}
+
+/// True if `bytes` are the smallest of the sizes, and all are multiples of it.
+fn is_multiple(sizes: &BlockSizes, bytes: u64) -> bool {
+    !matches!(sizes, BlockSizes::Weighted(_)) && sizes.min_bytes() == bytes
 }

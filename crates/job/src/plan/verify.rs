@@ -126,7 +126,8 @@ pub(super) fn plan_verify(
     }
     let depth = values.number("iodepth").unwrap_or(1);
     let blocks: u64 = files.iter().map(|file| file.plan.size_bytes / block_bytes).fold(0, u64::saturating_add);
-    let issued = (limits.io_bytes / block_bytes).saturating_mul(limits.loops).min(limits.io_count.unwrap_or(u64::MAX));
+    let issued = limits.io_bytes.saturating_mul(limits.loops).div_ceil(block_bytes);
+    let issued = issued.min(limits.io_count.unwrap_or(u64::MAX));
     let has_passes = limits.is_time_based || issued > blocks;
     // At the seam of two passes a block may be the last of one and among the first of the next; in
     // order too, if one I/O is stuck while the others go round.
