@@ -494,7 +494,8 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
                             break;
                         }
                         let due = self.due(&request);
-                        if due > self.clock.now() {
+                        // What is due behind the deadline is never issued, however late this is looked at.
+                        if due >= self.deadline || due > self.clock.now() {
                             wait = Wait::Until(due);
                             break;
                         }
