@@ -8,7 +8,7 @@
 use crate::cpio::Archive;
 use crate::kernel::Kernel;
 use crate::packages::Packages;
-use crate::programs::Tool;
+use crate::programs::{self, Tool};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 pub(crate) struct Contents<'a> {
     pub(crate) kernel: &'a Kernel,
     pub(crate) packages: &'a Packages,
-    /// The folder with the agent and the program.
+    /// The folder with the agent and the program, as they were built.
     pub(crate) programs: &'a Path,
     /// Loaded at the start.
     pub(crate) modules: &'a [&'a str],
@@ -41,7 +41,7 @@ const ASKED_FOR: [(&str, &[&str]); 5] = [
 
 /// Writes the archive.
 pub(crate) fn write(contents: &Contents<'_>, path: &Path) -> Result<()> {
-    let Contents { kernel, packages, programs, .. } = contents;
+    let Contents { kernel, packages, .. } = contents;
     let mut archive = Archive::default();
     for folder in ["proc", "sys", "dev", "tmp", "run", "etc", "root", "mnt", "bin", "sbin", "usr/bin", "usr/sbin"] {
         archive.directory(folder);
@@ -53,10 +53,8 @@ pub(crate) fn write(contents: &Contents<'_>, path: &Path) -> Result<()> {
     archive.file("etc/os-release", 0o644, release.as_bytes());
     archive.file("etc/passwd", 0o644, b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n");
     archive.file("etc/group", 0o644, b"root:x:0:\nnogroup:x:65534:\n");
-    for (inside, name) in [("init", "trueio-lab-agent"), ("bin/trueio", "trueio")] {
-        let program = programs.join(name);
-        archive.file(inside, 0o755, &fs::read(&program).with_context(|| format!("`{}`", program.display()))?);
-    }
+    let scratch = path.parent().context("the archive stands in the folder of its machine")?;
+    programs::put_ours(&mut archive, contents.programs, scratch)?;
     for tool in [Tool::BUSYBOX].iter().chain(contents.tools) {
         tool.put(packages, &mut archive)?;
     }

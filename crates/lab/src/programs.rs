@@ -1,8 +1,9 @@
-//! The programs that run inside the machines: ours, built for musl, and tools of Debian's packages
-//! with the shared libraries that they ask for.
+//! The programs that run inside the machines: ours, and tools of Debian's packages, with the shared
+//! libraries that they ask for.
 //!
-//! Ours are built by the cargo that runs the tests, in the profile `lab`, so what is tested is what
-//! stands in the working tree. cargo does nothing if they are up to date.
+//! Ours are built by the cargo that runs the tests, as they are released, so what is tested is what
+//! stands in the working tree. cargo does nothing if they are up to date. They use this computer's C
+//! library, which goes into the machine with them.
 
 use crate::cpio::Archive;
 use crate::packages::{Packages, output};
@@ -11,8 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// For which machine our programs are built: statically linked, so they run on any Linux.
-pub(crate) const TARGET: &str = "x86_64-unknown-linux-musl";
+/// Ours: their names, and where they stand inside. The agent is the first process.
+const OURS: [(&str, &str); 2] = [("trueio-lab-agent", "init"), ("trueio", "bin/trueio")];
 
 /// The root of the repository.
 fn repository() -> &'static Path {
@@ -22,17 +23,6 @@ fn repository() -> &'static Path {
 /// The directory that cargo builds into: `CARGO_TARGET_DIR`, otherwise `target` of the repository.
 pub(crate) fn target_dir() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
-}
-
-/// What this machine lacks to build them.
-pub(crate) fn lacking() -> Option<String> {
-    // SQLite is C, and its objects must be musl's.
-    if !has_program("musl-gcc") {
-        return Some("no musl-gcc (package musl-tools)".into());
-    }
-    let sysroot = output(Command::new("rustc").current_dir(repository()).args(["--print", "sysroot"]));
-    let has_target = sysroot.is_ok_and(|path| Path::new(path.trim()).join("lib/rustlib").join(TARGET).is_dir());
-    (!has_target).then(|| format!("no standard library for {TARGET} (`rustup target add {TARGET}`)"))
 }
 
 /// True if `name` is a program in PATH or an administrator's folder.
@@ -56,14 +46,26 @@ pub(crate) fn build() -> Result<PathBuf> {
             cargo.env_remove(name);
         }
     }
-    cargo.args(["build", "--quiet", "--profile", "lab", "--target", TARGET]);
-    // Optional parts of the program take longer to build than all machines to run.
-    cargo.args(["--package", "trueio-cli", "--package", "trueio-lab", "--bins", "--no-default-features"]);
+    cargo.args(["build", "--quiet", "--release", "--package", "trueio-cli", "--package", "trueio-lab", "--bins"]);
     let status = cargo.status().context("cargo cannot be started")?;
     if !status.success() {
         bail!("the programs for the machines were not built: {status}");
     }
-    Ok(target_dir().join(TARGET).join("lab"))
+    Ok(target_dir().join("release"))
+}
+
+/// Puts the agent and the program of this folder, which [`build`] named, and their libraries into the archive, without
+/// what is for debuggers: that is four fifths of them. `scratch` is a folder for what stands between.
+pub(crate) fn put_ours(archive: &mut Archive, folder: &Path, scratch: &Path) -> Result<()> {
+    for (name, inside) in OURS {
+        let (program, stripped) = (folder.join(name), scratch.join(name));
+        output(Command::new("strip").arg("-o").arg(&stripped).arg(&program))?;
+        put_file(archive, inside, &stripped)?;
+        for (name, path) in libraries_of(&program, &[])? {
+            put_file(archive, &name, &path)?;
+        }
+    }
+    Ok(())
 }
 
 /// A tool: the package that holds it and its path there.
@@ -103,25 +105,25 @@ impl Tool {
         let program = folder.join(self.path);
         let folder_inside = if *self == Tool::BUSYBOX { "bin" } else { "sbin" };
         put_file(archive, &format!("{folder_inside}/{}", self.name), &program)?;
-        for (name, path) in self.libraries_of(packages, &program)? {
-            put_file(archive, &name, &path)?;
-        }
-        Ok(())
-    }
-
-    /// Path inside → file outside. ldd(1) starts the loader, which says what it would load.
-    fn libraries_of(&self, packages: &Packages, program: &Path) -> Result<Vec<(String, PathBuf)>> {
         let mut folders = Vec::new();
         for package in self.libraries {
             let root = packages.get(package)?;
             folders.extend(["lib", "usr/lib"].map(|lib| root.join(lib).join("x86_64-linux-gnu")));
         }
-        let path = std::env::join_paths(&folders)?;
-        let text = Command::new("ldd").arg(program).env("LD_LIBRARY_PATH", path).output().context("ldd")?;
-        // A static program has none, and ldd fails.
-        parse_ldd(&String::from_utf8_lossy(&text.stdout))
-            .with_context(|| format!("`{}` of the package {}", self.path, self.package))
+        for (name, path) in libraries_of(&program, &folders)? {
+            put_file(archive, &name, &path)?;
+        }
+        Ok(())
     }
+}
+
+/// The libraries of a program, looked for in `folders`, too: path inside → file outside. ldd(1) starts the loader, which
+/// says what it would load.
+fn libraries_of(program: &Path, folders: &[PathBuf]) -> Result<Vec<(String, PathBuf)>> {
+    let path = std::env::join_paths(folders)?;
+    let text = Command::new("ldd").arg(program).env("LD_LIBRARY_PATH", path).output().context("ldd")?;
+    // A static program has none, and ldd fails.
+    parse_ldd(&String::from_utf8_lossy(&text.stdout)).with_context(|| format!("`{}`", program.display()))
 }
 
 fn put_file(archive: &mut Archive, name: &str, path: &Path) -> Result<()> {

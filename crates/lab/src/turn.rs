@@ -77,14 +77,17 @@ pub fn lacks(series: &str) -> bool {
 
 /// What a machine lacks.
 fn what_is_missing(series: &str) -> Option<String> {
-    let wanted = [(QEMU, "qemu-system-x86"), ("depmod", "kmod"), ("dpkg-deb", "dpkg"), ("xz", "xz-utils")];
+    let wanted = [
+        (QEMU, "qemu-system-x86"),
+        ("depmod", "kmod"),
+        ("dpkg-deb", "dpkg"),
+        ("xz", "xz-utils"),
+        ("strip", "binutils"),
+    ];
     for (program, package) in wanted {
         if !programs::has_program(program) {
             return Some(format!("there is no {program} (package {package})"));
         }
-    }
-    if let Some(reason) = programs::lacking() {
-        return Some(reason);
     }
     Kernel::get(&packages(), series).err().map(|error| format!("there is no kernel {series} of Debian: {error:#}"))
 }

@@ -167,7 +167,9 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
         Ok(false) => Outcome::Failed("see above".into()),
         Err(error) => Outcome::Failed(format!("{error:#}")),
     });
-    report.step("clippy", || of(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])));
+    if extent != Extent::All {
+        report.step("clippy", clippy);
+    }
     let mut required = Vec::new();
     if extent == Extent::Quick {
         report.counted_step("unit tests", || tests(&["--lib", "--bins"], &[]));
@@ -193,6 +195,10 @@ pub(crate) fn run(extent: Extent) -> Result<bool> {
     let (text, sums) = report.closing();
     println!("{text}");
     Ok(sums.failed == 0)
+}
+
+fn clippy() -> Outcome {
+    of(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
 }
 
 /// The cases of the lab, all or those whose name contains `case`; `false` if one failed or there can
@@ -226,9 +232,16 @@ pub(crate) fn needs_met() -> Vec<&'static str> {
 /// The steps that only the whole has.
 fn whole(report: &mut Report, required: &[&str]) {
     let is_ci = report.is_ci;
-    // The lab's machines need one processor, and mostly wait for modelled disks: the other one builds meanwhile what it does
-    // not need, with the lowest priority. What the lab says is shown when those steps are over.
-    lab::set_up();
+    // The lab's machines run this program, and the gates count what it does.
+    let build = ["build", "--release", "--package", "trueio-cli", "--package", "trueio-lab", "--bins"];
+    report.step("release build", || of(cargo().args(build)));
+    // What the lab then still has to build would wait for the steps beside it: cargo builds for one at a time.
+    report.step("build of the lab's cases", || {
+        lab::set_up();
+        of(cargo().args(["test", "--package", "trueio-lab", "--no-run"]))
+    });
+    // The lab's machines need one processor, and mostly wait for modelled disks: the other one does meanwhile what measures
+    // nothing, when they leave it something. What the lab says is shown when those steps are over.
     let lab = std::thread::spawn(move || {
         let begin = Instant::now();
         let mut said = String::new();
@@ -245,7 +258,7 @@ fn whole(report: &mut Report, required: &[&str]) {
     if beside.is_err() {
         report.step("steps beside the lab", || Outcome::Failed("xtask panicked".into()));
     }
-    report.counted_step("lab, begun before the release build", || match lab.join() {
+    report.counted_step("lab, beside the steps since its build", || match lab.join() {
         Ok(((outcome, counts), said, elapsed)) => {
             println!("{said}it took {} s", elapsed.as_secs());
             (outcome, counts)
@@ -262,7 +275,7 @@ fn whole(report: &mut Report, required: &[&str]) {
 /// Steps that measure nothing.
 fn beside_the_lab(report: &mut Report, required: &[&str]) {
     let is_ci = report.is_ci;
-    report.step("release build", || of(cargo().args(["build", "--release", "--package", "trueio-cli"])));
+    report.step("clippy", clippy);
     report.step("documentation", || {
         of(cargo().args(["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
     });
@@ -285,8 +298,9 @@ fn beside_the_lab(report: &mut Report, required: &[&str]) {
 
 /// From now on the calling thread, and the programs that it starts, run when nobody else wants to.
 fn yield_to_others() {
-    // SAFETY: no pointers; 0 is the calling thread. That it fails is no harm: then the two share the processors.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
+    let level = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `level` outlives the call; 0 is the calling thread. That it fails is no harm: then the two share the processors.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const level) };
 }
 
 fn with_program(program: &Result<PathBuf>, check: fn(&Path) -> Outcome) -> Outcome {

@@ -5,19 +5,13 @@
 
 use crate::ci::{Counts, Outcome, counted_to};
 use crate::setup;
-use crate::workspace::{cargo, command};
-use std::process::Stdio;
+use crate::workspace::cargo;
 use std::time::{Duration, Instant};
 
 /// A package, and the program by which it is recognised. Kernels and what goes into a machine are
 /// fetched by the lab itself.
-const PACKAGES: [(&str, &str); 4] = [
-    ("qemu-system-x86", "qemu-system-x86_64"),
-    ("kmod", "depmod"),
-    // SQLite is C, and the program inside is linked with musl.
-    ("musl-tools", "musl-gcc"),
-    ("xz-utils", "xz"),
-];
+const PACKAGES: [(&str, &str); 4] =
+    [("qemu-system-x86", "qemu-system-x86_64"), ("kmod", "depmod"), ("xz-utils", "xz"), ("binutils", "strip")];
 
 /// Installs what is missing; says what could not be had.
 pub(crate) fn set_up() {
@@ -25,11 +19,6 @@ pub(crate) fn set_up() {
         Ok(what) => println!("{what}"),
         // The cases say what they lack.
         Err(why_not) => println!("{why_not}"),
-    }
-    let mut rustup = command("rustup");
-    let got = rustup.args(["target", "add", "x86_64-unknown-linux-musl"]).stdin(Stdio::null()).output();
-    if !got.is_ok_and(|output| output.status.success()) {
-        println!("rustup did not add the target x86_64-unknown-linux-musl");
     }
 }
 
