@@ -45,6 +45,42 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("no whole number: {value}"))
 }
 
+/// No trap: what `verify` reads back stands among the reads in both, and in the record by itself.
+#[test]
+fn what_is_read_back_counts_as_reads_in_fios_documents_as_in_fio() {
+    let sandbox = Sandbox::new();
+    let count = |document: &Value| -> Vec<u64> {
+        let job = &document["jobs"][0];
+        let of = |op: &str| [&job[op]["total_ios"], &job[op]["io_bytes"], &job[op]["clat_ns"]["N"]].map(number);
+        ["read", "write"].into_iter().flat_map(of).collect()
+    };
+    for (line, reads) in [
+        ("--rw=write --verify=crc32c", 256),
+        ("--rw=write --verify=crc32c --ioengine=libaio --iodepth=8 --verify_async=2", 256),
+        ("--rw=randwrite --verify=pattern --verify_pattern=0xab --do_verify=0", 0),
+        ("--rw=randrw --verify=md5", 256),
+        ("--rw=read --verify=crc32c --do_verify=1", 256),
+    ] {
+        let line = format!("--name=a --size=1m --bs=4k {line}");
+        let folder = sandbox.aside("f");
+        let written = format!("--name=a --size=1m --bs=4k --rw=write --verify=crc32c --filename={}", folder.display());
+        let line = format!("{line} --filename={}", folder.display());
+        ours_json(&sandbox, &written);
+        let ours = ours_json(&sandbox, &line);
+        assert_eq!(count(&ours)[0], reads, "{line}");
+        assert_eq!(number(&ours["jobs"][0]["read"]["runtime"]) > 0, reads > 0, "{line}");
+        theirs_json(&sandbox, &written);
+        if let Some(theirs) = theirs_json(&sandbox, &line) {
+            if line.contains("randrw") {
+                // Which are reads is drawn; those that are written are read back, so the sum of reads is fixed.
+                assert_eq!(count(&ours)[..3], count(&theirs)[..3], "{line}");
+            } else {
+                assert_eq!(count(&ours), count(&theirs), "{line}");
+            }
+        }
+    }
+}
+
 /// In virtual time a minute takes no time.
 #[test]
 fn a_minute_and_a_second_last_as_long_as_they_say() {

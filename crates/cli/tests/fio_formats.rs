@@ -158,6 +158,9 @@ const CASES: &[Case] = &[
         &[],
     ),
     case("job.fio", &[]),
+    // What is read back is read.
+    case("--name=a --ioengine=libaio --iodepth=4 --rw=write --bs=4k --size=64k --verify=crc32c", &[]),
+    case("--name=a --rw=randrw --bs=4k --size=256k --verify=md5 --verify_backlog=8", &[]),
     case("--name=a --ioengine=mmap --rw=read --bs=4k --size=64k --filename=f --pre_read=1", &[]),
     case("--name=a --rw=write --bs=4k --size=64k --fill_device=1 --description=words", &[]),
     case("--name=a --ioengine=null --rw=read --bs=4k --size=1m --kb_base=1000", &[]),

@@ -12,7 +12,7 @@ use crate::worker::INTERVAL_NS;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use trueio_model::{
-    CriterionRecord, DepthSearch, Histogram, IoFailure, LatencySet, OpKind, OpRecord, QueueCounts, SampledIo,
+    CriterionRecord, DepthSearch, Histogram, IoFailure, LatencySet, OpKind, OpRecord, QueueCounts, ReadBack, SampledIo,
     SeriesRow, ThreadUsage, VerifyFailure, ZoneUse,
 };
 
@@ -59,6 +59,20 @@ fn empty_set() -> LatencySet {
         completion: Histogram::new(),
         total: Histogram::new(),
         from_intended: Histogram::new(),
+    }
+}
+
+/// Of an operation that was not done yet.
+pub(crate) fn empty_op(op: OpKind) -> OpRecord {
+    OpRecord {
+        op,
+        io_count: 0,
+        byte_count: 0,
+        short_count: 0,
+        error_count: 0,
+        latency: empty_set(),
+        priorities: Vec::new(),
+        percentiles: Vec::new(),
     }
 }
 
@@ -353,6 +367,8 @@ pub struct WorkerReport {
     pub verified_block_count: u64,
     /// Blocks that differed.
     pub verify_failure_count: u64,
+    /// What was read back to be compared.
+    pub read_back: Option<ReadBack>,
     /// I/Os sampled while requests were traced, in the order of completion.
     pub samples: Vec<SampledIo>,
     /// How long the worker waited for its source, and took from it, in nanoseconds; 0 without one.
@@ -391,6 +407,7 @@ impl WorkerReport {
             verify_failures: Vec::new(),
             verified_block_count: 0,
             verify_failure_count: 0,
+            read_back: None,
             samples: Vec::new(),
             source_wait_ns: 0,
             depth_search: None,

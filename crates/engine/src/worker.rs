@@ -29,6 +29,7 @@ use crate::sample::Samples;
 use crate::source::HttpSource;
 use launch::chain;
 use locking::Locks;
+use read_back::ReadingBack;
 use search::Search;
 use spans::Spans;
 use std::io;
@@ -54,6 +55,7 @@ mod launch;
 mod locking;
 mod logging;
 mod operations;
+mod read_back;
 mod remaking;
 mod search;
 mod spans;
@@ -179,6 +181,9 @@ pub struct Worker<'a, E, C> {
     verify_failures: Vec<VerifyFailure>,
     verified_block_count: u64,
     verify_failure_count: u64,
+    reading_back: Option<Box<ReadingBack>>,
+    /// The job's own I/O is over, and all that it wrote is read back.
+    is_reading_all_back: bool,
 }
 
 impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
@@ -295,6 +300,8 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             verify_failures: Vec::new(),
             verified_block_count: 0,
             verify_failure_count: 0,
+            reading_back: None,
+            is_reading_all_back: false,
         }
     }
 
@@ -729,7 +736,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
             self.leave_zone(&slot.request);
         }
         if slot.request.op == OpKind::Read && self.context.plan.verify.is_some() {
-            self.compare(index, &slot.request, 0);
+            self.compare(index as usize, &slot.request, 0);
         }
     }
 

@@ -6,7 +6,9 @@ use common::{Job, KIB, Open, assert_clean, filled, folder, op};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use trueio_engine::Start;
-use trueio_model::{BlockPattern, Checksum, EngineKind, OpKind, TrimVerify, Verify};
+use trueio_model::{
+    BlockPattern, BlockSizes, Checksum, Distribution, EngineKind, JobPlan, OpKind, OpMix, Order, TrimVerify, Verify,
+};
 
 const BLOCKS: u64 = 64;
 const SIZE: u64 = BLOCKS * 4 * KIB;
@@ -62,11 +64,10 @@ fn every_checksum_passes_what_was_written_and_finds_a_changed_byte_offline() {
     }
 }
 
-/// Goal: blocks are read back while the job still writes.
-/// Method: the count of compared blocks is those of the backlog and all again at the end; with a batch, only that
-/// many each time.
+/// Goal: blocks are read back while the job still writes, and each once.
+/// Method: how many of them within the measured time; with a batch, only that many each time.
 #[test]
-fn a_backlog_is_read_back_before_the_end_and_everything_once_more() {
+fn a_backlog_is_read_back_before_the_end_and_what_it_left_at_the_end() {
     let folder = folder();
     for (backlog, batch, early) in [(16, 0, 48), (16, 8, 48), (1, 0, 63)] {
         let path = filled(folder.path(), "backlog", SIZE);
@@ -75,8 +76,105 @@ fn a_backlog_is_read_back_before_the_end_and_everything_once_more() {
         assert_clean(&report, "backlog");
         // After 16, 32 and 48 writes: with the last write the job is over. With a batch of 8 the backlog is full again
         // after 8 more: after 16, 24, … 56.
-        assert_eq!(report.verified_block_count, BLOCKS + early, "{backlog}, {batch}");
+        let back = report.read_back.unwrap();
+        assert_eq!((back.within_count, back.reads.io_count), (early, BLOCKS), "{backlog}, {batch}");
+        assert_eq!(report.verified_block_count, BLOCKS, "{backlog}, {batch}");
     }
+}
+
+/// Goal: blocks that come again, that are of several sizes, or that are read among the writes are compared with their last
+/// write, and with no other.
+/// Method: an honest disk passes; when every byte changed after the last write, each block that is compared is found, and
+/// all that was written is compared where no block is cut by a later one.
+#[test]
+fn the_last_write_to_each_block_is_what_counts() {
+    let folder = folder();
+    let drawn = |distribution| Order::Random { distribution, each_block_once: false };
+    let range = BlockSizes::Range { min_bytes: 4 * KIB, max_bytes: 16 * KIB };
+    let mixed = OpMix::ReadWrite { read_percent: 50 };
+    type Change<'a> = &'a dyn Fn(&mut JobPlan);
+    let cases: [(&str, Change<'_>); 8] = [
+        ("three passes", &|plan| plan.limits.loops = 3),
+        ("in order, three passes", &|plan| {
+            (plan.limits.loops, plan.pattern.order) = (3, Order::Sequential);
+        }),
+        ("no map", &|plan| plan.pattern.order = drawn(Distribution::Uniform)),
+        ("zipf", &|plan| plan.pattern.order = drawn(Distribution::Zipf { theta: 1.2, center: None })),
+        ("sizes", &|plan| plan.pattern.write_sizes = range.clone()),
+        ("sizes without a map", &|plan| {
+            (plan.pattern.write_sizes, plan.pattern.order) = (range.clone(), drawn(Distribution::Uniform));
+        }),
+        ("reads and writes, two passes", &|plan| (plan.pattern.mix, plan.limits.loops) = (mixed, 2)),
+        ("reads and writes of several sizes", &|plan| {
+            (plan.pattern.mix, plan.pattern.write_sizes) = (mixed, range.clone());
+            (plan.pattern.read_sizes, plan.limits.loops) = (range.clone(), 2);
+        }),
+    ];
+    for (name, change) in cases {
+        let path = filled(folder.path(), "last", SIZE);
+        let job = writes(&path, Verify::new(Checksum::Crc32c)).with(|plan| {
+            plan.pattern.order = Order::Random { distribution: Distribution::Uniform, each_block_once: true };
+            change(plan);
+        });
+        let report = job.run();
+        assert_clean(&report, name);
+        let compared = report.read_back.as_ref().map_or(0, |back| back.reads.byte_count);
+        match name {
+            "no map" | "zipf" | "sizes without a map" => assert!((1..SIZE).contains(&compared), "{name}: {compared}"),
+            _ if name.starts_with("reads") => assert!((1..=SIZE).contains(&compared), "{name}: {compared}"),
+            _ => assert_eq!(compared, SIZE, "{name}: each block once"),
+        }
+        // And the same, with a disk that changes everything after the last write.
+        let start = Start::holding_end();
+        start.open();
+        let report = std::thread::scope(|scope| {
+            let worker = scope.spawn(|| job.run_from(&start));
+            assert!(start.wait_finished(1, std::time::Duration::from_secs(20)));
+            job.files[0].file.sync_all().unwrap();
+            (0..SIZE / 512).for_each(|sector| rot(&path, sector * 512 + 100));
+            start.release();
+            worker.join().unwrap()
+        });
+        let back = report.read_back.expect("it is read back");
+        assert_eq!(report.verify_failure_count, back.reads.io_count, "{name}");
+    }
+}
+
+/// Goal: what is read back is counted by itself, and read with the job's queue depth.
+/// Method: reads in flight together wait at the same time, so their latencies sum up to more than the pass took; one at a
+/// time they cannot. Where a processor is short for a moment, for both.
+#[test]
+fn what_is_read_back_is_counted_by_itself_and_read_as_deep_as_the_queue() {
+    let folder = folder();
+    let path = filled(folder.path(), "depth", 16 * SIZE);
+    let overlap = |depth: u32| {
+        let job = Job::new(EngineKind::Libaio).depth(depth).on(&[&path], 16 * SIZE, Open::ReadWrite).op(OpKind::Write);
+        let report = job.with(|plan| plan.verify = Some(Verify::new(Checksum::Crc32c))).run();
+        assert_clean(&report, "depth");
+        assert!(report.ops.iter().all(|op| op.op == OpKind::Write), "the job read nothing");
+        let back = report.read_back.expect("what it wrote was read back");
+        assert_eq!((back.reads.io_count, back.reads.byte_count), (16 * BLOCKS, 16 * SIZE));
+        assert_eq!((back.within_count, report.verified_block_count), (0, 16 * BLOCKS));
+        let latencies = &back.reads.latency;
+        for histogram in [&latencies.submission, &latencies.completion, &latencies.total] {
+            assert_eq!(histogram.count(), 16 * BLOCKS);
+        }
+        assert!(back.elapsed_ns > 0);
+        latencies.total.sum_ns() as f64 / back.elapsed_ns as f64
+    };
+    assert!(overlap(1) <= 1.0);
+    // From the page cache each is there at once.
+    if common::has_direct(&path) {
+        let deep = overlap(16);
+        assert!(deep > 2.0, "16 reads in flight wait together: {deep}");
+    }
+    // What a backlog reads back is within the measured time.
+    let verify = Verify { backlog: 16, ..Verify::new(Checksum::Crc32c) };
+    let back = writes(&path, verify).run().read_back.unwrap();
+    assert_eq!((back.reads.io_count, back.within_count), (BLOCKS, 48));
+    // A job that reads nothing back has nothing to say of it.
+    let job = Job::new(EngineKind::Psync).on(&[&path], SIZE, Open::ReadWrite).op(OpKind::Write);
+    assert_eq!(job.run().read_back, None);
 }
 
 #[test]

@@ -70,7 +70,8 @@ pub use plan::{
 pub use priority::{IoPriority, PriorityRecord, PriorityShare};
 pub use record::{
     CpuTime, DeviceCounters, DeviceDelta, IoFailure, JobRecord, LatencySet, OpKind, OpRecord, Outcome, Percentile,
-    PhaseRecord, RECORD_FORMAT, RECORD_VERSION, Residency, Ruler, RunRecord, SeriesRow, ToolFacts, VerifyFailure,
+    PhaseRecord, RECORD_FORMAT, RECORD_VERSION, ReadBack, Residency, Ruler, RunRecord, SeriesRow, ToolFacts,
+    VerifyFailure,
 };
 pub use source::{SourceAddress, SourcePlan};
 pub use spec::{FioJob, FioWord, JobSpec, SpecValue};

@@ -200,6 +200,9 @@ pub struct JobRecord {
     pub verified_block_count: u64,
     /// How many of them differed.
     pub verify_failure_count: u64,
+    /// What was read back to be compared, which is no part of `ops`; only of a job that read something back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_back: Option<ReadBack>,
     /// How long the job waited for the bytes that it was to write, and took them, in nanoseconds; only
     /// of a job with a `source`. It is part of the measured time and of no I/O's latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -276,6 +279,17 @@ pub struct OpRecord {
     /// [`LatencySet::total`], which has the last word.
     #[serde(default)]
     pub percentiles: Vec<Percentile>,
+}
+
+/// What a job read back to compare it (`verify`), after its last write or now and then (`verify_backlog`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReadBack {
+    /// The reads.
+    pub reads: OpRecord,
+    /// How many of them were made within the measured time.
+    pub within_count: u64,
+    /// How long the pass after the measured time took, in nanoseconds: that of the slowest worker.
+    pub elapsed_ns: u64,
 }
 
 /// A percentile and its interval.

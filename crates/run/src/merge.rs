@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use trueio_engine::WorkerReport;
 use trueio_model::{
-    CpuTime, Grouping, Histogram, IoFailure, JobPlan, JobRecord, OpRecord, Percentile, SeriesRow, ThreadUsage, ZoneUse,
+    CpuTime, Grouping, Histogram, IoFailure, JobPlan, JobRecord, OpRecord, Percentile, ReadBack, SeriesRow,
+    ThreadUsage, ZoneUse,
 };
 
 /// Failures and verify failures kept for a job.
@@ -58,6 +59,7 @@ fn merge_all(
         verify_failures: Vec::new(),
         verified_block_count: 0,
         verify_failure_count: 0,
+        read_back: None,
         source_wait_ns: plan.source.as_ref().map(|_| 0),
         engine_notes: notes,
         threads: ThreadUsage::default(),
@@ -78,6 +80,9 @@ fn merge_all(
         record.verify_failure_count += report.verify_failure_count;
         record.verify_failures.extend(report.verify_failures);
         record.verify_failures.truncate(KEPT);
+        if let Some(back) = report.read_back {
+            add_read_back(&mut record.read_back, back);
+        }
         record.threads.add(&report.threads);
         if let Some(queue) = &report.queue {
             record.queue.get_or_insert_default().add(queue);
@@ -124,7 +129,7 @@ fn merge_all(
         ));
     }
     record.series = rows.into_values().collect();
-    for op in &mut record.ops {
+    for op in record.ops.iter_mut().chain(record.read_back.as_mut().map(|back| &mut back.reads)) {
         op.percentiles = PERCENTS.iter().filter_map(|&percent| percentile(&op.latency.total, percent)).collect();
     }
     if plan.engine.holds_a_queue() && record.elapsed_ns > 0 {
@@ -137,10 +142,24 @@ fn merge_all(
 }
 
 fn add_op(ops: &mut Vec<OpRecord>, op: OpRecord) {
-    let Some(known) = ops.iter_mut().find(|known| known.op == op.op) else {
-        ops.push(op);
+    match ops.iter_mut().find(|known| known.op == op.op) {
+        Some(known) => join(known, op),
+        None => ops.push(op),
+    }
+}
+
+fn add_read_back(sum: &mut Option<ReadBack>, back: ReadBack) {
+    let Some(sum) = sum else {
+        *sum = Some(back);
         return;
     };
+    join(&mut sum.reads, back.reads);
+    sum.within_count += back.within_count;
+    // Workers read back at the same time.
+    sum.elapsed_ns = sum.elapsed_ns.max(back.elapsed_ns);
+}
+
+fn join(known: &mut OpRecord, op: OpRecord) {
     known.io_count += op.io_count;
     known.byte_count += op.byte_count;
     known.short_count += op.short_count;

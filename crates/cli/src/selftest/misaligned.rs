@@ -98,6 +98,7 @@ fn attempt(stage: &Stage, directory: &Path) -> Result<Row, String> {
         verify_failures: Vec::new(),
         verified_block_count: 0,
         verify_failure_count: 0,
+        read_back: None,
         source_wait_ns: None,
         depth_searches: Vec::new(),
         criterion: None,

@@ -36,6 +36,9 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         if self.is_ramping && now >= self.measured_from {
             self.is_ramping = false;
             self.recorder.reset();
+            if let Some(reading) = &mut self.reading_back {
+                reading.forget_counts();
+            }
             self.count_submissions_in_flight();
             self.usage_from = thread_usage();
             if let Some(zoned) = &mut self.zoned {

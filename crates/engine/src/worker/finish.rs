@@ -65,8 +65,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             _ => 0,
         };
         let wrote = self.write_sequence > 0;
-        let has_lost_ios = self.in_flight() > 0;
-        if (plan.sync != SyncMode::None || plan.write_flags.dsync) && !has_lost_ios {
+        if (plan.sync != SyncMode::None || plan.write_flags.dsync) && self.in_flight() == 0 {
             // Each write was durable when it ended, and all have ended.
             self.note_synced();
         }
@@ -85,6 +84,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         if wrote && can_verify && plan.source.as_ref().is_some_and(|source| source.is_verified) {
             self.verify_against_source();
         }
+        let has_lost_ios = self.in_flight() > 0;
         let elapsed_ns = if self.is_ramping { 0 } else { self.clock.to_ns(last.saturating_sub(self.measured_from)) };
         let mut engine_notes = self.engine.notes();
         engine_notes.append(&mut self.notes);
@@ -133,6 +133,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             verify_failures: self.verify_failures,
             verified_block_count: self.verified_block_count,
             verify_failure_count: self.verify_failure_count,
+            read_back: self.reading_back.and_then(|reading| reading.into_counts(!E::BLOCKS)),
             samples: self.samples.into_kept(),
             source_wait_ns,
             depth_search: self.search.map(|search| search.result()),

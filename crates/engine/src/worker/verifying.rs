@@ -3,6 +3,7 @@
 //! Blocks are compared when a job reads them, after every so many writes (`verify_backlog`), and at its end. The
 //! generator gives the same requests again, so nothing is remembered of a job that is compared at its end.
 
+use super::read_back::{Check, ReadingBack};
 use super::zoned::Written;
 use super::{FAILURES_MAX, Slot, Worker, state};
 use crate::clock::Clock;
@@ -16,7 +17,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::sync_channel;
-use trueio_model::{BlockSizes, JobPlan, OpKind, Verify};
+use trueio_model::{BlockSizes, FileSelection, JobPlan, OpKind, Order, Verify};
 
 /// What a worker needs to compare blocks.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(super) struct Verifier {
     pub(super) issued_max: Option<u64>,
     /// Requests before the last sync call that succeeded.
     synced: u64,
+    /// A job that reads and writes compares what it reads: it reads whole blocks as they were written.
+    compares_among_writes: bool,
     /// Writes that were not read back yet, with their numbers.
     waiting: VecDeque<(Request, u64)>,
     /// Writes since blocks were last trimmed, with their numbers.
@@ -56,6 +59,8 @@ impl Verifier {
             run,
             issued_max: state.map(|state| state.compared(plan.synced_only)).transpose()?,
             synced: 0,
+            compares_among_writes: matches!(job.pattern.write_sizes, BlockSizes::Fixed(_))
+                && job.pattern.read_sizes == job.pattern.write_sizes,
             waiting: VecDeque::with_capacity(plan.backlog as usize),
             untrimmed: Vec::with_capacity(trim_backlog as usize),
             to_trim: VecDeque::new(),
@@ -127,12 +132,15 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
     /// Compares the block that was just read into buffer `index`; `sequence` is the number of the write that is
     /// expected there, 0 if that is not known.
     #[cold]
-    pub(super) fn compare(&mut self, index: u32, request: &Request, sequence: u64) {
+    pub(super) fn compare(&mut self, index: usize, request: &Request, sequence: u64) {
         let Some(verifier) = &self.verifier else { return };
-        let block = &mut self.pool.slice_mut(index as usize)[..request.length as usize];
+        let block = &mut self.pool.slice_mut(index)[..request.length as usize];
         // In a mixed job a block may be read before it is written; the pass at the end reads them all.
         let is_mixed = self.single_op.is_none();
-        if sequence == 0 && is_mixed && verifier.seal.was_written_by(block, verifier.run) != Some(true) {
+        let is_its_own = |block: &[u8]| {
+            verifier.compares_among_writes && verifier.seal.was_written_by(block, verifier.run) == Some(true)
+        };
+        if sequence == 0 && is_mixed && !is_its_own(block) {
             return;
         }
         // A job that only reads compares what any run wrote.
@@ -142,9 +150,9 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             return;
         }
         self.verified_block_count += 1;
-        self.note_compared(request, index);
+        self.note_compared(request, index as u32);
         let Some(verifier) = &self.verifier else { return };
-        let block = &mut self.pool.slice_mut(index as usize)[..request.length as usize];
+        let block = &mut self.pool.slice_mut(index)[..request.length as usize];
         let result = match is_trimmed {
             true => zeros(block),
             false => verifier.seal.check(block, run, request.offset, sequence),
@@ -174,17 +182,6 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         self.verify_failure_count > 0 && self.verifier.as_ref().is_some_and(|verifier| verifier.plan.stops_at_first)
     }
 
-    /// Reads `request`'s block into buffer 0, with nothing else in flight; false if that failed.
-    fn read_block(&mut self, request: &Request) -> Result<bool, EngineError> {
-        let read = Request { op: OpKind::Read, ..*request };
-        let done = self.do_alone(&read)?;
-        if done == i64::from(read.length) {
-            return Ok(true);
-        }
-        self.note_failure(&read, (-done).max(0) as i32, done.max(0) as u64, self.pool.buffer_ptr(0) as u64);
-        Ok(false)
-    }
-
     /// One I/O with buffer 0 and nothing else in flight; its result.
     fn do_alone(&mut self, request: &Request) -> Result<i64, EngineError> {
         self.engine.queue(0, request, self.pool.buffer_ptr(0));
@@ -192,6 +189,16 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         let mut out = [Completion::NONE];
         while self.engine.reap(1, None, &mut out)? == 0 {}
         Ok(out[0].result)
+    }
+
+    /// Before anything is read back.
+    fn begin_reading_back(&mut self) {
+        let depth = self.slots.len();
+        self.reading_back.get_or_insert_with(|| Box::new(ReadingBack::new(depth)));
+    }
+
+    fn has_failed_to_read_back(&self) -> bool {
+        self.reading_back.as_ref().is_some_and(|reading| reading.has_failed())
     }
 
     /// With nothing in flight: reads back what `verify_backlog` says, and trims what `trim_backlog` says.
@@ -202,22 +209,27 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         if plan.backlog > 0 && verifier.waiting.len() as u64 >= plan.backlog {
             let batch = if plan.backlog_batch > 0 { plan.backlog_batch as usize } else { usize::MAX };
             let batch = batch.min(verifier.waiting.len());
+            self.begin_reading_back();
+            let check = &mut |worker: &mut Self, index, request: &Request, sequence| {
+                worker.compare(index, request, sequence);
+            };
             for _ in 0..batch {
                 if self.looks_up_and_is_over() {
-                    return Ok(());
+                    break;
                 }
                 let Some((request, sequence)) = self.verifier.as_mut().and_then(|v| v.waiting.pop_front()) else {
                     break;
                 };
-                let read = Request { op: OpKind::Read, ..request };
-                self.note_issued(&read, 0);
-                let is_read = self.read_block(&request)?;
-                self.note_complete(&read, 0);
-                if !is_read {
-                    self.is_done = true;
-                    return Ok(());
+                if !self.read_later(&request, sequence, check)? {
+                    break;
                 }
-                self.compare(0, &request, sequence);
+            }
+            self.collect_rest(check)?;
+            if self.has_failed_to_read_back() {
+                self.is_done = true;
+            }
+            if self.is_done {
+                return Ok(());
             }
         }
         self.trim_backlog()
@@ -280,26 +292,31 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         Ok(())
     }
 
-    /// For blocks of several sizes: the number of the write that came last to each unit of each file.
-    /// A block of an earlier pass may be overwritten in part, and can then not be compared.
+    /// Where blocks come again, or are of several sizes: the number of the write that came last to each unit of each file.
+    /// A block that was overwritten in part cannot be compared, and one that was overwritten need not be.
     fn last_writes(&self) -> Result<Option<Vec<Vec<u64>>>, EngineError> {
         let plan = self.context.plan;
-        if matches!(plan.pattern.write_sizes, BlockSizes::Fixed(_)) {
-            return Ok(None);
-        }
         let mut generator = Generator::new(plan, self.context.worker);
         let unit = generator.unit_bytes();
+        let held: u64 = plan.files.iter().map(|file| file.size_bytes / unit.max(1)).sum();
+        let is_drawn = matches!(plan.pattern.order, Order::Random { each_block_once: false, .. })
+            || matches!(plan.file_selection, FileSelection::Drawn { .. });
+        let comes_once = matches!(plan.pattern.write_sizes, BlockSizes::Fixed(_)) && !is_drawn && self.issued() <= held;
+        if comes_once || plan.replay.is_some() {
+            return Ok(None);
+        }
         let mut last: Vec<Vec<u64>> = Vec::new();
         for file in &plan.files {
-            let mut units = Vec::new();
+            let mut units: Vec<u64> = Vec::new();
             let count = (file.size_bytes / unit) as usize;
             units.try_reserve_exact(count).map_err(|_| EngineError {
                 engine: E::KIND,
                 attempted: format!("remembering the last write to each of {count} units of `{}`", file.path),
                 source: io::ErrorKind::OutOfMemory.into(),
             })?;
-            units.resize(count, 0);
-            last.push(units);
+            drop(units);
+            // Pages that are zero and that nobody writes to take no memory.
+            last.push(vec![0; count]);
         }
         let mut block = [Request::NONE; REQUEST_BLOCK];
         let (mut left, mut sequence) = (self.issued(), 0);
@@ -343,7 +360,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
     }
 
     /// Reads back everything this worker wrote, in the order it was written, and compares it, here or on threads.
-    /// Not timed.
+    /// No part of the measured time.
     pub(super) fn verify_written(&mut self) -> Result<(), EngineError> {
         let Some(verifier) = &self.verifier else { return Ok(()) };
         if !verifier.plan.reads_back {
@@ -361,9 +378,22 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         if !self.settle_files() {
             return Ok(());
         }
-        if threads == 0 {
-            return self.read_back(&mut |worker, request, sequence| worker.compare(0, request, sequence));
+        self.begin_reading_back();
+        self.is_reading_all_back = true;
+        let began = self.clock.now();
+        let result = match threads {
+            0 => self.read_back(&mut |worker, index, request, sequence| worker.compare(index, request, sequence)),
+            _ => self.read_back_for(threads, &seal, run),
+        };
+        let elapsed_ns = self.clock.to_ns(self.clock.now() - began);
+        if let Some(reading) = &mut self.reading_back {
+            reading.note_pass(elapsed_ns);
         }
+        result
+    }
+
+    /// The same; so many threads compare.
+    fn read_back_for(&mut self, threads: usize, seal: &BlockSeal, run: u64) -> Result<(), EngineError> {
         let (sender, receiver) = sync_channel::<Item>(2 * threads);
         let (receiver, found) = (Mutex::new(receiver), Mutex::new(Vec::new()));
         let result = std::thread::scope(|scope| {
@@ -380,13 +410,13 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                     }
                 });
             }
-            let result = self.read_back(&mut |worker, request, sequence| {
+            let result = self.read_back(&mut |worker, index, request, sequence| {
                 if worker.verifier.as_ref().is_some_and(|verifier| verifier.trimmed.contains(&sequence)) {
-                    return worker.compare(0, request, sequence);
+                    return worker.compare(index, request, sequence);
                 }
                 worker.verified_block_count += 1;
-                worker.note_compared(request, 0);
-                let block = worker.pool.slice(0)[..request.length as usize].to_vec();
+                worker.note_compared(request, index as u32);
+                let block = worker.pool.slice(index)[..request.length as usize].to_vec();
                 // The threads live until this sender is gone.
                 let _ = sender.send(Item { block, request: *request, run, sequence });
             });
@@ -402,11 +432,34 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
     }
 
     /// Reads back every block whose last write is known, in the order they were written.
-    fn read_back(&mut self, check: &mut dyn FnMut(&mut Self, &Request, u64)) -> Result<(), EngineError> {
-        if let Some(zoned) = &mut self.zoned {
-            let written = zoned.take_written();
-            return written.map_or(Ok(()), |written| self.read_back_zones(&written, check));
+    fn read_back(&mut self, check: &mut Check<'_, Self>) -> Result<(), EngineError> {
+        // What a backlog was compared is done with, unless it was trimmed since.
+        let has_backlog = self.verifier.as_ref().is_some_and(|v| v.plan.backlog > 0 && v.plan.trim.is_none());
+        match self.zoned.as_mut().map(|zoned| zoned.take_written()) {
+            None if has_backlog => self.read_back_waiting(check)?,
+            None => self.read_back_requests(check)?,
+            Some(None) => {}
+            Some(Some(written)) => self.read_back_zones(&written, check)?,
         }
+        self.collect_rest(check)
+    }
+
+    /// Reads back what a backlog has not come to, without waiting for the last ones.
+    fn read_back_waiting(&mut self, check: &mut Check<'_, Self>) -> Result<(), EngineError> {
+        while let Some((request, sequence)) = self.verifier.as_mut().and_then(|verifier| verifier.waiting.pop_front()) {
+            if self.context.stop.load(Relaxed) {
+                self.was_stopped = true;
+                break;
+            }
+            if !self.read_later(&request, sequence, check)? || self.has_given_up() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads back every block, without waiting for the last ones.
+    fn read_back_requests(&mut self, check: &mut Check<'_, Self>) -> Result<(), EngineError> {
         let mut last = self.last_writes()?;
         let mut generator = Generator::new(self.context.plan, self.context.worker);
         let mut block = [Request::NONE; REQUEST_BLOCK];
@@ -437,11 +490,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 if looks_away {
                     continue;
                 }
-                if !self.read_block(request)? {
-                    return Ok(());
-                }
-                check(self, &Request { op: OpKind::Read, ..*request }, sequence);
-                if self.has_given_up() {
+                if !self.read_later(request, sequence, check)? || self.has_given_up() {
                     return Ok(());
                 }
             }
@@ -450,11 +499,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
     }
 
     /// The same in zones, where the generator does not know the places: zone by zone, in the order of writing.
-    fn read_back_zones(
-        &mut self,
-        written: &Written,
-        check: &mut dyn FnMut(&mut Self, &Request, u64),
-    ) -> Result<(), EngineError> {
+    fn read_back_zones(&mut self, written: &Written, check: &mut Check<'_, Self>) -> Result<(), EngineError> {
         let length = self.context.plan.pattern.write_sizes.max_bytes() as u32;
         for (file, offset, sequence) in written.blocks() {
             if self.context.stop.load(Relaxed) {
@@ -462,11 +507,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 return Ok(());
             }
             let request = Request { op: OpKind::Read, file, offset, length, data_only: false };
-            if !self.read_block(&request)? {
-                return Ok(());
-            }
-            check(self, &request, sequence);
-            if self.has_given_up() {
+            if !self.read_later(&request, sequence, check)? || self.has_given_up() {
                 return Ok(());
             }
         }

@@ -91,6 +91,7 @@ pub fn record(ops: Vec<OpRecord>) -> JobRecord {
         verify_failures: Vec::new(),
         verified_block_count: 0,
         verify_failure_count: 0,
+        read_back: None,
         source_wait_ns: None,
         depth_searches: Vec::new(),
         criterion: None,

@@ -30,7 +30,9 @@ pub(super) fn check_verify(planner: &mut Planner, jobs: &[JobPlan]) -> Result<()
         for file in &job.files {
             let users = users.get(&planner.facts.identity(&file.path)).map_or(&[][..], |users| users);
             let others = || users.iter().filter(|(other, _)| other.name != job.name && other.modifies_files());
-            if let Some((other, as_other)) = others().find(|(other, _)| other.phase == job.phase) {
+            let part = |file: &FilePlan| (file.offset_bytes, file.offset_bytes.saturating_add(file.size_bytes));
+            let mut beside = others().filter(|(other, _)| other.phase == job.phase);
+            if let Some((other, as_other)) = beside.find(|(_, as_other)| overlap(part(file), part(as_other))) {
                 let name = match as_other.path == file.path {
                     true => format!("`{}`", file.path),
                     false => format!("`{}`, which is `{}`,", as_other.path, file.path),
@@ -38,7 +40,7 @@ pub(super) fn check_verify(planner: &mut Planner, jobs: &[JobPlan]) -> Result<()
                 let reason = format!("job `{}` writes to {name} at the same time", other.name);
                 return Err(refuse(job, reason, "let one wait for the other: `stonewall = true`"));
             }
-            // A job that reads compares every block it reads, also the ones it has not written yet.
+            // A job that only reads compares every block; one that writes, too, those that it knows for its own.
             if compares_what_it_reads(job) {
                 let before: Vec<_> = others().filter(|(other, _)| other.phase < job.phase).copied().collect();
                 check_before(planner, job, file, &before)?;
@@ -54,7 +56,7 @@ fn refuse(job: &JobPlan, reason: String, hint: &'static str) -> Refusal {
 
 fn compares_what_it_reads(job: &JobPlan) -> bool {
     let Some(verify) = &job.verify else { return false };
-    verify.is_offline || matches!(job.pattern.mix, OpMix::Only(OpKind::Read) | OpMix::ReadWrite { .. })
+    verify.is_offline || matches!(job.pattern.mix, OpMix::Only(OpKind::Read))
 }
 
 /// Refuses a job whose blocks nobody has written before it in a way that can be compared. `before` are those that wrote

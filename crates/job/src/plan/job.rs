@@ -217,6 +217,7 @@ pub(super) fn plan_job(
         limits: &limits,
         has_steps: !steps.is_none(),
         is_zoned: zones.is_some(),
+        is_replayed: replayed.is_some(),
         draws_files: files.len() > 1 && matches!(file_selection, FileSelection::Drawn { .. }),
     };
     let verify = plan_verify(planner, values, &verified)?;

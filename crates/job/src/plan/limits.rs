@@ -28,7 +28,7 @@ impl Passing<'_> {
 
     /// What every transfer is a multiple of.
     fn unit(&self) -> u64 {
-        let unit = self.used.iter().flat_map(|(_, sizes)| unit_sizes(sizes)).fold(0, gcd).max(1);
+        let unit = unit_of(self.used);
         if self.steps.is_unaligned { 1 } else { unit }
     }
 
@@ -119,6 +119,11 @@ pub(super) fn plan_limits(values: &mut Values, passing: &Passing<'_>) -> Result<
         return Err(values.refuse(option, Rule::BadValue { option, reason }));
     }
     Ok((Limits { io_bytes, loops, ..times }, pass_bytes))
+}
+
+/// What every size is a multiple of, in bytes.
+pub(super) fn unit_of(used: &[(OpKind, &BlockSizes)]) -> u64 {
+    used.iter().flat_map(|(_, sizes)| unit_sizes(sizes)).fold(0, gcd).max(1)
 }
 
 fn gcd(a: u64, b: u64) -> u64 {

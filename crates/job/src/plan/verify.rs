@@ -3,13 +3,17 @@
 use super::Planner;
 use super::files::JobFile;
 use super::job::{Ops, note_unused};
+use super::limits::unit_of;
 use super::values::Values;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
-use trueio_model::{BlockSizes, Checksum, Distribution, EngineKind, Limits, OpKind, Order, TrimVerify, Verify};
+use trueio_model::{BlockSizes, Checksum, EngineKind, Limits, OpKind, Order, TrimVerify, Verify};
 
 /// The least block that can be verified: the engine's header must fit (`BLOCK_HEADER_BYTES`).
 const HEADER_BYTES: u64 = 48;
+
+const ONCE: &str =
+    "let each block come once: no `time_based`, `loops = 1`, `io_size` no more than `size`, the random map";
 
 /// What is known of the job.
 pub(super) struct Verified<'a> {
@@ -24,6 +28,8 @@ pub(super) struct Verified<'a> {
     /// Zones are written by their rules: one write at a time in each, the worker knows what each holds, and an I/O
     /// waits for what is in flight at its place.
     pub(super) is_zoned: bool,
+    /// Its I/Os are those of a log.
+    pub(super) is_replayed: bool,
     /// Some files begin another pass before others have ended theirs.
     pub(super) draws_files: bool,
 }
@@ -55,7 +61,7 @@ pub(super) fn plan_verify(
     values: &Values,
     job: &Verified<'_>,
 ) -> Result<Option<Verify>, Refusal> {
-    let Verified { engine, ops, used, order, files, limits, has_steps, is_zoned, draws_files } = *job;
+    let Verified { engine, ops, used, order, files, limits, has_steps, is_zoned, is_replayed, draws_files } = *job;
     let word = values.choice("verify");
     let Some(checksum) = Checksum::ALL.into_iter().find(|kind| word == Some(kind.name())) else {
         if values.bool("verify_only") {
@@ -75,19 +81,21 @@ pub(super) fn plan_verify(
     if ops.has(OpKind::Trim) {
         return refuse("trimmed blocks hold nothing".into(), "leave `verify` out");
     }
-    // A block is compared whole, so its size must be known: a later write of another size would cut
-    // an earlier block, and a block that no longer fits at the end begins again at the start.
-    let BlockSizes::Fixed(block_bytes) = *used[0].1 else {
-        return refuse("blocks of several sizes overlap".into(), "use one `bs`");
-    };
-    if used.iter().any(|(_, sizes)| **sizes != BlockSizes::Fixed(block_bytes)) {
-        return refuse("reads and writes differ in size".into(), "use one `bs`");
+    // Blocks may be cut to a unit.
+    let unit_bytes = unit_of(used);
+    let is_fixed = used.iter().all(|(_, sizes)| **sizes == BlockSizes::Fixed(unit_bytes));
+    if !is_fixed && (is_replayed || is_zoned || !ops.has(OpKind::Write)) {
+        return refuse(
+            "blocks of several sizes are compared by the job alone that writes them, where no log and no zone says how"
+                .into(),
+            "use one `bs`",
+        );
     }
-    if checksum.has_header() && block_bytes < HEADER_BYTES {
+    if checksum.has_header() && unit_bytes < HEADER_BYTES {
         let reason = format!("a block needs {HEADER_BYTES} bytes for its header");
         return refuse(reason, "use larger blocks");
     }
-    check_layout(values, &verify, block_bytes)?;
+    check_layout(values, &verify, unit_bytes)?;
     if !ops.has(OpKind::Write) {
         let names =
             ["do_verify", "verify_backlog", "verify_async", "verify_state_save", "verify_policy", "trim_percentage"];
@@ -95,27 +103,11 @@ pub(super) fn plan_verify(
         let (backlog, threads, saves_state, trim, synced_only) = (0, 0, false, None, false);
         return Ok(Some(Verify { backlog, threads, saves_state, trim, synced_only, ..verify }));
     }
-    // What must be known of a written block is which write came last. That is so if nobody else
-    // writes and no two writes of a block are in flight at once.
+    // What must be known of a written block is which write came last. The engine lets no two writes of a block be in flight
+    // at once, nor a read beside a write, and its requests can be told again: so that is so if nobody else writes.
     if has_steps {
-        let reason = "a block may come twice, and it is not known which write came last".into();
+        let reason = "a block may begin within another one, and what is left of that is not known".into();
         return refuse(reason, "leave out zones, skips, `blockalign` and their like, or `verify`");
-    }
-    if draws_files {
-        let said = values.quote("file_service_type");
-        let reason = format!("with {said} some files are written again before others are written once");
-        return refuse(reason, "use `file_service_type = \"random\"`, or leave `verify` out");
-    }
-    if let Order::Random { each_block_once: false, .. } = order
-        && !is_zoned
-    {
-        let name = match values.distribution("random_distribution") {
-            Distribution::Uniform => "norandommap",
-            _ => "random_distribution",
-        };
-        let reason =
-            format!("with {} a block comes twice, and it is not known which write came last", values.quote(name));
-        return refuse(reason, "use `random_distribution = \"random\"` with the map, or leave `verify` out");
     }
     if values.number("numjobs").unwrap_or(1) > 1 {
         return refuse("several workers write to the same blocks".into(), "use `numjobs = 1` or one job a file");
@@ -124,35 +116,35 @@ pub(super) fn plan_verify(
         let reason = "each block carries a header of its own, so none repeats another".into();
         return refuse(reason, "leave `dedupe_percentage` out");
     }
-    let depth = values.number("iodepth").unwrap_or(1);
-    let blocks: u64 = files.iter().map(|file| file.plan.size_bytes / block_bytes).fold(0, u64::saturating_add);
-    let issued = limits.io_bytes.saturating_mul(limits.loops).div_ceil(block_bytes);
+    let held = files.iter().map(|file| file.plan.size_bytes / unit_bytes).fold(0, u64::saturating_add);
+    let issued = limits.io_bytes.saturating_mul(limits.loops).div_ceil(unit_bytes);
     let issued = issued.min(limits.io_count.unwrap_or(u64::MAX));
-    let has_passes = limits.is_time_based || issued > blocks;
-    // At the seam of two passes a block may be the last of one and among the first of the next; in
-    // order too, if one I/O is stuck while the others go round.
-    if depth > 1 && has_passes && !is_zoned {
-        return refuse(
-            "from one pass to the next, two writes of a block may be in flight at once".into(),
-            "use `iodepth = 1`, or one pass: no `time_based`, `loops = 1`, `io_size` no more than `size`",
-        );
+    let is_drawn = matches!(order, Order::Random { each_block_once: false, .. }) && !is_zoned;
+    let comes_again = limits.is_time_based || issued > held || is_drawn || draws_files;
+    if !is_fixed && comes_again {
+        let reason = "a block may be overwritten in part by one of another size";
+        let hint = "use one `bs`, or blocks that come once: the random map and one pass";
+        for (option, is_asked) in [("verify_backlog", verify.backlog > 0), ("verify_only", verify.is_offline)] {
+            if is_asked {
+                return Err(values.refuse(option, Rule::VerifyImpossible { reason: reason.into(), hint }));
+            }
+        }
     }
-    if ops.has(OpKind::Read) && !ops.is_random && depth > 1 && !is_zoned {
-        let reason = "a block may be read while it is written".into();
-        return refuse(reason, "use `iodepth = 1` or `rw = \"randrw\"`");
+    if !is_fixed && verify.is_offline && ops.has(OpKind::Read) {
+        return refuse("reads and writes differ in size".into(), "use one `bs`");
     }
-    if let Some(trim) = verify.trim.filter(|_| has_passes) {
-        let reason = format!("a block that was trimmed ({} %) may be written again in the next pass", trim.percent);
-        return refuse(reason, "use one pass: no `time_based`, `loops = 1`, `io_size` no more than `size`");
+    if let Some(trim) = verify.trim.filter(|_| comes_again) {
+        let reason = format!("a block that was trimmed ({} %) may be written again", trim.percent);
+        return refuse(reason, ONCE);
     }
     if verify.synced_only {
-        check_synced(values, &verify, files.len(), has_passes)?;
+        check_synced(values, &verify, files.len(), comes_again)?;
     }
     Ok(Some(verify))
 }
 
 /// Only what was synced is compared: what came last before the last sync call must be known of each block.
-fn check_synced(values: &Values, verify: &Verify, files: usize, has_passes: bool) -> Result<(), Refusal> {
+fn check_synced(values: &Values, verify: &Verify, files: usize, comes_again: bool) -> Result<(), Refusal> {
     let number = |name| values.number(name).unwrap_or(0) > 0;
     let flags = ["end_fsync", "end_fdatasync", "fsync_on_close", "rwf_dsync"];
     let syncs = number("fsync") || number("fdatasync") || flags.iter().any(|flag| values.bool(flag));
@@ -175,9 +167,8 @@ fn check_synced(values: &Values, verify: &Verify, files: usize, has_passes: bool
     if files > 1 {
         return refuse("a sync call is for one file, and the job has several", "use a job for each file");
     }
-    if has_passes {
-        let reason = "a block of a pass that was synced may be written again in the next, which was not";
-        return refuse(reason, "use one pass: no `time_based`, `loops = 1`, `io_size` no more than `size`");
+    if comes_again {
+        return refuse("a block that was synced may be written again, and that not be", ONCE);
     }
     Ok(())
 }

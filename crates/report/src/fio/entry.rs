@@ -505,6 +505,13 @@ fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a>
             };
             add_op(figures, op, job.elapsed_ns, is_paced, unit.plan);
         }
+        if let Some(back) = &job.read_back {
+            // For fio what is read back is read, and takes its time behind that of the job's own reads.
+            let reads_itself = job.ops.iter().any(|op| op.op == OpKind::Read && op.io_count > 0);
+            let within_ns = if reads_itself || back.within_count > 0 { job.elapsed_ns } else { 0 };
+            let elapsed_ns = within_ns.saturating_add(back.elapsed_ns);
+            add_op(&mut entry.ops[0], &back.reads, elapsed_ns, false, unit.plan);
+        }
         // Of several workers the least: all of them keep the target with it.
         let found = job.depth_searches.iter().map(|search| search.depth).chain(entry.depth_found).min();
         entry.depth_found = found;
@@ -525,6 +532,10 @@ fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a>
                 windows(&records, span_ns, |row, plan| of(row, plan, op))
             };
             let bytes = samples(output.bw_average_ns, bytes_of_row);
+            if bytes.iter().all(|&bytes| bytes == 0.0) {
+                // What was read back has no rows.
+                continue;
+            }
             figures.bw = Samples::of(&bytes.iter().map(|bytes| bytes / 1024.0).collect::<Vec<_>>());
             figures.iops = Samples::of(&samples(output.iops_average_ns, ios_of_row));
         }
