@@ -192,3 +192,39 @@ fn blocks_of_several_sizes_are_as_many_as_fios() {
         assert!((ours / theirs - 1.0).abs() <= slack, "{order}: {ours} here, {theirs} in fio, slack {slack}");
     }
 }
+
+/// Goal: on files that are unlike, too, a job transfers as much as fio's, to the byte.
+/// Method: files of three lengths, of which none is a multiple of the others, read through psync by both.
+#[test]
+fn a_pass_over_unlike_files_transfers_as_much_as_fios() {
+    let sandbox = Sandbox::new();
+    for (name, length) in [("x", 1_000_000), ("y", 300_000), ("z", 65_536)] {
+        fs::write(sandbox.path(name), vec![b'a'; length]).expect("a file");
+    }
+    let jobs = [
+        "--rw=read:8k --bs=8k",
+        "--rw=read:8k --bs=8k --loops=2",
+        "--rw=read:8k --bs=4k",
+        "--rw=read:24k --bs=8k",
+        "--rw=read:8k --bs=8k --file_service_type=sequential",
+        "--rw=read:-8k --bs=8k",
+        "--rw=read --bs=48k --loops=3",
+        "--rw=read --bs=48k --io_size=3m --loops=3",
+        "--rw=read --bs=4k --number_ios=50 --loops=3",
+        "--rw=read --bsrange=4k-64k --loops=3",
+        "--rw=randread --bs=8k --loops=3",
+        "--rw=randread --bs=8k --norandommap --loops=3",
+        "--rw=randread --bsrange=4k-64k",
+    ];
+    let mut line = "--output-format=json --ioengine=psync --thread --filename=x:y:z".to_owned();
+    for (at, job) in jobs.iter().enumerate() {
+        line += &format!(" --name=j{at} {job}");
+    }
+    let words: Vec<&str> = std::iter::once("fio").chain(line.split_whitespace()).collect();
+    let ours = bytes(&sandbox.run(&words));
+    assert_eq!((ours.len(), ours[0].1), (jobs.len(), 167 * 8192));
+    let Some(mut command) = real_fio(&sandbox, &line) else { return };
+    let theirs = bytes(&Ran::of(command.output().expect("fio starts")));
+    let unlike: Vec<_> = (jobs.iter().zip(&ours).zip(&theirs)).filter(|((_, ours), theirs)| ours != theirs).collect();
+    assert!(unlike.is_empty(), "{unlike:#?}");
+}
