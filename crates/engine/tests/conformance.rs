@@ -228,7 +228,8 @@ fn several_passes_over_the_same_blocks_verify_whatever_the_depth() {
         let report = job.run();
         assert_clean(&report, way.name);
         assert_eq!(op(&report, OpKind::Write).io_count, 640, "{}", way.name);
-        assert_eq!(report.verified_block_count, 640, "{}", way.name);
+        // Each with its last write.
+        assert_eq!(report.verified_block_count, 16, "{}", way.name);
     }
 }
 
@@ -265,8 +266,9 @@ fn a_mixed_job_verifies_what_it_wrote_and_does_not_blame_blocks_that_it_did_not(
         let writes = op(&report, OpKind::Write).io_count;
         // Four deviations of 1,024 draws are 64.
         assert!(writes.abs_diff(512) < 64, "{}: {writes} writes", way.name);
-        // Each write again at the end, and reads of blocks written before.
-        assert!(report.verified_block_count > writes, "{}", way.name);
+        // What was written at the end, and reads of blocks written before.
+        let at_end = report.read_back.as_ref().map_or(0, |back| back.reads.io_count);
+        assert!(at_end > 0 && report.verified_block_count > at_end, "{}", way.name);
     }
 }
 
