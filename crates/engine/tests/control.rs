@@ -196,6 +196,38 @@ fn in_flow(mut job: Job, weight: u32, sleep_ns: u64) -> Job {
     job
 }
 
+/// Goal: a job that ends others has done so before it leaves what it shares with them: none goes on without it for a while.
+/// Method: who judges its spans is left at the same moment as its flow.
+#[test]
+fn a_job_that_ends_others_ends_them_before_it_leaves_them() {
+    #[derive(Debug)]
+    struct Left {
+        stop: Arc<AtomicBool>,
+        was_stopped: AtomicBool,
+    }
+    impl SpanJudge for Left {
+        fn span(&self, _: u64, _: SpanFigures) -> bool {
+            false
+        }
+        fn is_over(&self) -> bool {
+            false
+        }
+        fn leaves(&self, _: u64) {
+            self.was_stopped.store(self.stop.load(Relaxed), Relaxed);
+        }
+    }
+    for ends_others in [true, false] {
+        let mut job = Job::simulated(MS, 1).ios(10).with(|plan| plan.scheduling.ends_others = ends_others);
+        let criterion = Criterion { variable: CriterionVariable::Ios, is_slope: false, limit: 1.0, is_percent: true };
+        job.plan.control.criterion =
+            Some(CriterionPlan { criterion, window_ns: 400 * MS, span_ns: 200 * MS, ramp_ns: 0 });
+        let left = Arc::new(Left { stop: job.stop.clone(), was_stopped: AtomicBool::new(false) });
+        job.judge = Some(left.clone());
+        assert_clean(&job.run(), "ends others");
+        assert_eq!(left.was_stopped.load(Relaxed), ends_others);
+    }
+}
+
 /// Goal: the I/Os of a flow stand in the proportion of their weights, whoever is faster and however deep the queues are.
 /// Method: the job that ends ends the others, before it leaves the flow.
 #[test]

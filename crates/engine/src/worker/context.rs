@@ -111,9 +111,8 @@ impl WorkerContext<'_> {
         self.waits_for.iter().for_each(|gate| gate.wait(self.stop));
     }
 
-    /// The worker has done its last measured I/O; ends those beside it if the job is to, and returns when the phase's
-    /// end is released.
-    pub(crate) fn finished(&self, has_failed: bool) {
+    /// Ends the jobs beside the worker's, if it is to.
+    pub(crate) fn end_others(&self, has_failed: bool) {
         let scheduling = &self.plan.scheduling;
         // A job without a measured part has not ended first: it never ran beside the others.
         let ends_others = scheduling.ends_others && !self.plan.handling.creates_only;
@@ -121,6 +120,12 @@ impl WorkerContext<'_> {
             // The phase has a flag of its own where a job ends others.
             self.stop.store(true, Relaxed);
         }
+    }
+
+    /// The worker has done its last measured I/O; ends those beside it if the job is to, and returns when the phase's
+    /// end is released.
+    pub(crate) fn finished(&self, has_failed: bool) {
+        self.end_others(has_failed);
         self.passed.set(Passed::End);
         if let Some(gate) = self.gate {
             gate.leave();

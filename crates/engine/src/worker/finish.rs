@@ -42,6 +42,8 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         if let Some(zoned) = &mut self.zoned {
             zoned.leave();
         }
+        // Before they go on without it.
+        self.context.end_others(self.fatal.is_some() || self.has_failures());
         // Nobody judges or waits for what comes now.
         (self.spans, self.share, self.locks) = (None, None, None);
         let usage = thread_usage();
