@@ -513,16 +513,14 @@ impl Generator {
         if matches!(file.place, Place::Sequential { .. }) || request.op == OpKind::Sync {
             return None;
         }
-        if let Some(steps) = &self.steps {
-            let op = match request.op {
-                // It has the place of the trim before it, which was drawn for it.
-                OpKind::Write if steps.trims_first => return None,
-                OpKind::Trim if steps.trims_first => OpKind::Write,
-                op => op,
-            };
-            if !file.stepper.has_drawn(op) {
-                return None;
-            }
+        let op = match request.op {
+            // It has the place of the trim before it, which was drawn for it.
+            OpKind::Write if self.trims_first => return None,
+            OpKind::Trim if self.trims_first => OpKind::Write,
+            op => op,
+        };
+        if self.steps.is_some() && !file.stepper.has_drawn(op) {
+            return None;
         }
         Some((request.offset - file.offset) / self.unit)
     }
