@@ -138,13 +138,14 @@ fn cached_reads_are_said_to_come_from_the_page_cache() {
     let folder = folder();
     let path = folder.path().join("data");
     drop(stored_file(&path, SIZE));
+    // Most of it: where memory is short, the kernel may take some pages back at any time.
     assert_eq!(std::fs::read(&path).expect("the file").len() as u64, SIZE);
     let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Off), |calls| {
         calls.blocks(OpKind::Read, &open(&path, 0), &path, BLOCKS);
     });
     assert_eq!(judgement.verdict, Verdict::Suspect, "{}", judgement.report());
     judgement.assert("process_read_bytes", CheckOutcome::Suspect, "were fetched");
-    judgement.assert("page_cache", CheckOutcome::Suspect, "100 % of the files were in the page cache");
+    judgement.assert("page_cache", CheckOutcome::Suspect, " % of the files were in the page cache before");
     judgement.assert("working_set", CheckOutcome::Suspect, "");
     judgement.assert("direct_granted", CheckOutcome::NotApplicable, "");
 }
