@@ -1,0 +1,49 @@
+//! What is written.
+
+use serde::{Deserialize, Serialize};
+
+/// What is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    /// Random, zero, or a pattern.
+    pub kind: ContentKind,
+    /// The bytes that are repeated from the beginning of each buffer to its end, if `kind` is a pattern.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pattern: Vec<u8>,
+    /// Percentage of each piece of content that compresses away, 0 to 100.
+    pub compressible_percent: u8,
+    /// Length of such a piece, in bytes; 0: the whole block.
+    #[serde(default = "Content::compressible_bytes", skip_serializing_if = "is_usual_piece")]
+    pub compressible_bytes: u32,
+    /// Percentage of blocks that repeat an earlier one, 0 to 100.
+    pub duplicate_percent: u8,
+    /// How many different contents they have; 0: a few.
+    #[serde(default, skip_serializing_if = "crate::plan::is_zero")]
+    pub duplicate_count: u64,
+    /// Fresh content for every write; without it the buffers are filled once and each block of
+    /// 4 KiB is stamped, so that no two writes are alike.
+    pub refill: bool,
+}
+
+impl Content {
+    /// Usual length of the pieces of which a part compresses away, in bytes: fio's.
+    pub const fn compressible_bytes() -> u32 {
+        512
+    }
+}
+
+fn is_usual_piece(bytes: &u32) -> bool {
+    *bytes == Content::compressible_bytes()
+}
+
+/// The kind of content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContentKind {
+    /// Pseudo-random, from the job's seed.
+    Random,
+    /// Zeros: many devices and filesystems never store them.
+    Zero,
+    /// The same few bytes over and over, the same in every write.
+    Pattern,
+}

@@ -1,0 +1,196 @@
+//! How I/O is submitted: the engines, and io_uring's and the simulated disk's own settings.
+
+use serde::{Deserialize, Serialize};
+
+/// The I/O engines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EngineKind {
+    /// `lseek` where the position is another, then `read` or `write`.
+    Sync,
+    /// `pread` and `pwrite`. Records before version 2 call it `sync`.
+    Psync,
+    /// `lseek` where the position is another, then `readv` or `writev`.
+    Vsync,
+    /// `preadv` and `pwritev`.
+    Pvsync,
+    /// `preadv2` and `pwritev2` with RWF flags.
+    Pvsync2,
+    /// Linux native asynchronous I/O: `io_submit`, `io_getevents`.
+    Libaio,
+    /// io_uring.
+    IoUring,
+    /// Copies to and from a mapping.
+    Mmap,
+    /// `splice` and `vmsplice` through a pipe.
+    Splice,
+    /// A queue on threads that call `pread` and `pwrite`.
+    Posixaio,
+    /// `fallocate`: space and no data.
+    Falloc,
+    /// `ftruncate`: lengths and no data.
+    Ftruncate,
+    /// Makes files.
+    Filecreate,
+    /// Asks about files.
+    Filestat,
+    /// Removes files.
+    Filedelete,
+    /// Makes directories.
+    Dircreate,
+    /// Asks about directories.
+    Dirstat,
+    /// Removes directories.
+    Dirdelete,
+    /// Keeps a processor busy.
+    Cpuio,
+    /// Runs another program.
+    Exec,
+    /// Does nothing, at once: what is left is the tool's own cost.
+    Null,
+    /// A modelled disk in virtual time: no real I/O, exact and repeatable.
+    Simulated,
+    /// Another program, which a study names. No word of `ioengine`, so not in [`EngineKind::ALL`].
+    Command,
+}
+
+impl EngineKind {
+    /// All that a job may choose, in the order of the documentation.
+    pub const ALL: [EngineKind; 22] = [
+        EngineKind::Psync,
+        EngineKind::Sync,
+        EngineKind::Vsync,
+        EngineKind::Pvsync,
+        EngineKind::Pvsync2,
+        EngineKind::Libaio,
+        EngineKind::IoUring,
+        EngineKind::Mmap,
+        EngineKind::Splice,
+        EngineKind::Posixaio,
+        EngineKind::Falloc,
+        EngineKind::Ftruncate,
+        EngineKind::Filecreate,
+        EngineKind::Filestat,
+        EngineKind::Filedelete,
+        EngineKind::Dircreate,
+        EngineKind::Dirstat,
+        EngineKind::Dirdelete,
+        EngineKind::Cpuio,
+        EngineKind::Exec,
+        EngineKind::Null,
+        EngineKind::Simulated,
+    ];
+
+    /// The name used in job files, output and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineKind::Sync => "sync",
+            EngineKind::Psync => "psync",
+            EngineKind::Vsync => "vsync",
+            EngineKind::Pvsync => "pvsync",
+            EngineKind::Pvsync2 => "pvsync2",
+            EngineKind::Libaio => "libaio",
+            EngineKind::IoUring => "io_uring",
+            EngineKind::Mmap => "mmap",
+            EngineKind::Splice => "splice",
+            EngineKind::Posixaio => "posixaio",
+            EngineKind::Falloc => "falloc",
+            EngineKind::Ftruncate => "ftruncate",
+            EngineKind::Filecreate => "filecreate",
+            EngineKind::Filestat => "filestat",
+            EngineKind::Filedelete => "filedelete",
+            EngineKind::Dircreate => "dircreate",
+            EngineKind::Dirstat => "dirstat",
+            EngineKind::Dirdelete => "dirdelete",
+            EngineKind::Cpuio => "cpuio",
+            EngineKind::Exec => "exec",
+            EngineKind::Null => "null",
+            EngineKind::Simulated => "simulated",
+            EngineKind::Command => "command",
+        }
+    }
+
+    /// True if one thread can keep more than one I/O in flight.
+    pub fn holds_a_queue(self) -> bool {
+        use EngineKind::{IoUring, Libaio, Null, Posixaio, Simulated};
+        matches!(self, Libaio | IoUring | Posixaio | Null | Simulated)
+    }
+
+    /// True if it moves the position of an open file, which is then its own and nobody else's.
+    pub fn moves_position(self) -> bool {
+        matches!(self, EngineKind::Sync | EngineKind::Vsync)
+    }
+
+    /// True if the engine moves data to or from real files.
+    pub fn touches_files(self) -> bool {
+        self.opens_files() && !self.moves_no_data()
+    }
+
+    /// True if the engine works on real files, whether it moves data or not.
+    pub fn opens_files(self) -> bool {
+        self.does_io() && !matches!(self, EngineKind::Null | EngineKind::Simulated) && !self.works_on_names()
+    }
+
+    /// True if a job of the engine has operations at all, which are measured.
+    pub fn does_io(self) -> bool {
+        !matches!(self, EngineKind::Cpuio | EngineKind::Exec)
+    }
+
+    /// True if the engine makes, asks for or removes names in a directory of its own.
+    pub fn works_on_names(self) -> bool {
+        use EngineKind::{Dircreate, Dirdelete, Dirstat, Filecreate, Filedelete, Filestat};
+        matches!(self, Filecreate | Filestat | Filedelete | Dircreate | Dirstat | Dirdelete)
+    }
+
+    /// True if each name can be used once only: it is made, or removed.
+    pub fn uses_names_up(self) -> bool {
+        self.works_on_names() && !matches!(self, EngineKind::Filestat | EngineKind::Dirstat)
+    }
+
+    /// True if the engine changes files without moving data.
+    pub fn moves_no_data(self) -> bool {
+        matches!(self, EngineKind::Falloc | EngineKind::Ftruncate)
+    }
+}
+
+/// io_uring's own choices.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UringOptions {
+    /// Register the buffers with the ring.
+    pub registered_buffers: bool,
+    /// Register the files with the ring.
+    pub registered_files: bool,
+    /// A kernel thread polls the submission queue.
+    pub sqpoll: bool,
+    /// Completions are polled for.
+    pub iopoll: bool,
+    /// Each I/O begins when all before it have completed (`IOSQE_IO_DRAIN`).
+    #[serde(default)]
+    pub drain: bool,
+    /// The processor of the kernel thread that polls the submission queue; `None`: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sqpoll_cpu: Option<u32>,
+    /// Every so manyth transfer is given to the kernel's own threads at once (`IOSQE_ASYNC`); 0: none is.
+    #[serde(default, skip_serializing_if = "crate::plan::is_zero")]
+    pub async_every: u32,
+    /// Transfers are `READV` and `WRITEV` with one piece, unless their buffers are registered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vectored: bool,
+}
+
+/// The modelled disk of the `simulated` engine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SimulatedDevice {
+    /// Service time of one I/O, in nanoseconds.
+    pub service_ns: u64,
+    /// Channels that serve at the same time.
+    pub channels: u32,
+    /// Spans in which nothing is served: (begin, length), nanoseconds of virtual time.
+    pub stalls: Vec<(u64, u64)>,
+    /// From these moments of virtual time on, an I/O takes so many times the service time: (begin in
+    /// nanoseconds, factor), in order of time. A write cache that is full, a drive that throttles.
+    #[serde(default)]
+    pub slowdowns: Vec<(u64, f64)>,
+    /// The I/Os (counted from 0) that fail with EIO.
+    pub failing_ios: Vec<u64>,
+}
