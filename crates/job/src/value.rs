@@ -5,14 +5,21 @@
 //! may have written. Both go through [`ValueKind::read`]. Canonical text is what `explain` and the
 //! record print: `4096`, `4K` and `4KiB` are all `4k`.
 
+mod blocks;
+mod distribution;
 mod errors;
+mod lists;
 mod numa;
 mod pattern;
 mod priority;
+mod simulated;
 
+use blocks::{read_block_range, read_block_split, read_triple, write_triple};
+use distribution::{read_distribution, read_file_selection, write_distribution};
+pub use lists::write_paths;
+use lists::{read_cpus, read_names, read_path, read_paths, read_words};
 pub(crate) use pattern::with_files as pattern_with_files;
-use std::collections::HashSet;
-use std::fmt::Write as _;
+use simulated::{read_simulated, write_simulated};
 use trueio_model::units::{parse_bytes, parse_duration_ns};
 use trueio_model::{
     BlockPattern, BlockSizes, Criterion, CriterionVariable, Distribution, FileSelection, MemoryPolicy, PriorityShare,
@@ -23,10 +30,6 @@ use trueio_model::{
 pub const BLOCK_BYTES_MAX: u64 = 1 << 30;
 /// Largest size or offset, in bytes: file offsets are signed.
 pub const EXTENT_BYTES_MAX: u64 = i64::MAX as u64;
-/// Block size where a list of block sizes leaves one out (`bs = "8k,"`), in bytes.
-const BLOCK_BYTES_DEFAULT: u64 = 4096;
-/// Largest processor number that a list may name; a range beyond it is a slip of the finger.
-const CPU_MAX: u32 = 8191;
 
 /// One word of a [`ValueKind::Choice`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -630,11 +633,6 @@ pub fn write_duration(ns: u64) -> String {
     format!("{ns}ns")
 }
 
-/// Joins paths into one text; a colon within a path is escaped.
-pub fn write_paths(paths: &[String]) -> String {
-    paths.iter().map(|p| p.replace(':', "\\:")).collect::<Vec<_>>().join(":")
-}
-
 fn read_bytes(text: &str) -> Result<u64, String> {
     let bytes = parse_bytes(text)?;
     if bytes > EXTENT_BYTES_MAX {
@@ -660,390 +658,15 @@ fn read_percent(text: &str) -> Result<u8, String> {
         .ok_or_else(|| format!("`{text}` is not a whole percentage from 0 to 100"))
 }
 
-/// Reads `read,write,trim`: one value is for all, of two the second is for trims as well, and an
-/// empty one keeps the default block size, all as fio has it.
-fn read_triple(text: &str, read: impl Fn(&str) -> Result<BlockSizes, String>) -> Result<Value, String> {
-    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
-    if parts.len() > 3 {
-        return Err(format!("`{text}` has {} values; read, write and trim are three", parts.len()));
-    }
-    if parts.iter().all(|part| part.is_empty()) {
-        return Err("no size is given".into());
-    }
-    let one = |index: usize| -> Result<BlockSizes, String> {
-        match parts[index.min(parts.len() - 1)] {
-            "" => Ok(BlockSizes::Fixed(BLOCK_BYTES_DEFAULT)),
-            part => read(part),
-        }
-    };
-    Ok(Value::Sizes(Box::new([one(0)?, one(1)?, one(2)?])))
-}
-
-fn read_block_range(text: &str) -> Result<BlockSizes, String> {
-    let (low, high) = text
-        .split_once(['-', ':'])
-        .ok_or_else(|| format!("`{text}` is not a range; write the smallest and the largest, such as `4k-64k`"))?;
-    let (low, high) = (read_block_bytes(low)?, read_block_bytes(high)?);
-    Ok(BlockSizes::Range { min_bytes: low.min(high), max_bytes: low.max(high) })
-}
-
-/// Reads `4k/60:64k/40`. A blank percentage takes an equal share of the rest; what a whole number
-/// cannot divide goes to the first blanks, so `4k/:8k/:16k/` is 34, 33, 33.
-fn read_block_split(text: &str) -> Result<BlockSizes, String> {
-    let mut pairs: Vec<(u64, Option<u32>)> = Vec::new();
-    for part in text.split(':') {
-        let (size, weight) = part.split_once('/').unwrap_or((part, ""));
-        let weight = match weight.trim() {
-            "" => None,
-            weight => Some(u32::from(read_percent(weight)?)),
-        };
-        pairs.push((read_block_bytes(size)?, weight));
-    }
-    let said: u32 = pairs.iter().filter_map(|p| p.1).sum();
-    let blanks = pairs.iter().filter(|p| p.1.is_none()).count() as u32;
-    if said > 100 || (blanks == 0 && said != 100) {
-        return Err(format!("the percentages of `{text}` sum to {said}, not to 100"));
-    }
-    if blanks > 0 && 100 - said < blanks {
-        return Err(format!("the percentages of `{text}` sum to {said} and leave nothing for the blank ones"));
-    }
-    let mut blank = 0;
-    let weighted = pairs
-        .into_iter()
-        .map(|(size, weight)| {
-            let weight = weight.unwrap_or_else(|| {
-                blank += 1;
-                (100 - said) / blanks + u32::from(blank <= (100 - said) % blanks)
-            });
-            (size, weight)
-        })
-        .collect();
-    Ok(BlockSizes::Weighted(weighted))
-}
-
-fn write_triple(sizes: &[BlockSizes; 3]) -> String {
-    let one = |sizes: &BlockSizes| match sizes {
-        BlockSizes::Fixed(bytes) => write_bytes(*bytes),
-        BlockSizes::Range { min_bytes, max_bytes } => {
-            format!("{}-{}", write_bytes(*min_bytes), write_bytes(*max_bytes))
-        }
-        BlockSizes::Weighted(pairs) => {
-            pairs.iter().map(|(size, weight)| format!("{}/{weight}", write_bytes(*size))).collect::<Vec<_>>().join(":")
-        }
-    };
-    if sizes[0] == sizes[1] && sizes[1] == sizes[2] {
-        return one(&sizes[0]);
-    }
-    sizes.iter().map(one).collect::<Vec<_>>().join(",")
-}
-
-fn read_file_selection(text: &str) -> Result<FileSelection, String> {
-    let text = text.trim();
-    match text.split(':').next().unwrap_or(text) {
-        "gauss" => read_file_selection(&text.replacen("gauss", "normal", 1)),
-        "zipf" | "pareto" | "normal" => {
-            read_distribution(text).map(|distribution| FileSelection::Drawn { distribution })
-        }
-        _ if text == "roundrobin" => Ok(FileSelection::RoundRobin),
-        _ if text == "sequential" => Ok(FileSelection::Sequential),
-        _ if text == "random" => Ok(FileSelection::Random),
-        _ => Err(format!("`{text}` is not {}", ValueKind::FileSelection.takes())),
-    }
-}
-
-fn read_distribution(text: &str) -> Result<Distribution, String> {
-    let (name, parameter) = match text.trim().split_once(':') {
-        Some((name, parameter)) => (name, Some(parameter)),
-        None => (text.trim(), None),
-    };
-    let finite = |text: &str| {
-        let number = text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
-        number.ok_or_else(|| format!("`{text}` is not a number"))
-    };
-    // Behind the first number, where it is centred.
-    let (first, center) = match parameter.filter(|_| matches!(name, "zipf" | "pareto" | "normal")) {
-        Some(both) => both.split_once(':').map_or((Some(both), None), |(first, center)| (Some(first), Some(center))),
-        None => (None, None),
-    };
-    let center = || match center.map(finite).transpose()? {
-        // fio's word for its default.
-        Some(-1.0) | None => Ok(None),
-        Some(center) if (0.0..=1.0).contains(&center) => Ok(Some(center)),
-        Some(center) => Err(format!("the centre is from 0 to 1, a part of the region, not {center}")),
-    };
-    let number = |default: Option<f64>| -> Result<f64, String> {
-        match (first, default) {
-            (None, Some(default)) => Ok(default),
-            (None, None) => Err(format!("`{name}` needs a number, such as `{name}:20`")),
-            (Some(first), _) => finite(first),
-        }
-    };
-    match name {
-        "random" | "uniform" if parameter.is_none() => Ok(Distribution::Uniform),
-        "random" | "uniform" => Err("`random` takes no number".into()),
-        "zipf" => match number(Some(1.1))? {
-            theta if theta > 0.0 && theta <= 100.0 => Ok(Distribution::Zipf { theta, center: center()? }),
-            theta => Err(format!("zipf's exponent is above 0 and at most 100, not {theta}")),
-        },
-        "pareto" => match number(Some(0.2))? {
-            h if h > 0.0 && h < 1.0 => Ok(Distribution::Pareto { h, center: center()? }),
-            h => Err(format!("pareto's parameter is between 0 and 1, not {h}")),
-        },
-        "normal" => match number(None)? {
-            deviation_percent if deviation_percent > 0.0 && deviation_percent <= 100.0 => {
-                Ok(Distribution::Normal { deviation_percent, center: center()? })
-            }
-            deviation => Err(format!("normal's deviation is above 0 and at most 100 percent, not {deviation}")),
-        },
-        "zoned" => Ok(Distribution::Zoned { zones: read_zones(parameter.unwrap_or(""))? }),
-        "zoned_abs" => Ok(Distribution::ZonedBytes { zones: read_zones_of_bytes(parameter.unwrap_or(""))? }),
-        _ => Err(format!("`{text}` is not {}", ValueKind::Distribution.takes())),
-    }
-}
-
-/// A percentage of a zone; `None`: it is blank, and shares what the others leave. fio's examples end with `20/`.
-fn read_share(text: &str) -> Result<Option<f64>, String> {
-    let share = text.trim();
-    if share.is_empty() {
-        return Ok(None);
-    }
-    let percent = share.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
-    percent.map(Some).ok_or_else(|| format!("`{text}` is not a percentage from 0 to 100"))
-}
-
-/// The two sides of each zone.
-fn split_zones<'a>(text: &'a str, size: &str, example: &str) -> Result<Vec<(&'a str, &'a str)>, String> {
-    if text.contains(',') {
-        return Err("zones are those of all operations: reads and writes have none of their own".into());
-    }
-    let split = |zone: &'a str| {
-        zone.split_once('/')
-            .ok_or_else(|| format!("the zone `{zone}` is not percent of I/O / {size}, such as `{example}`"))
-    };
-    let zones = text.split(':').map(split).collect::<Result<Vec<_>, String>>()?;
-    if zones.len() > 256 {
-        return Err(format!("{} zones are more than 256", zones.len()));
-    }
-    Ok(zones)
-}
-
-fn read_zones(text: &str) -> Result<Vec<(f64, f64)>, String> {
-    let (mut ios, mut sizes) = (Vec::new(), Vec::new());
-    for (io, size) in split_zones(text, "percent of size", "60/10")? {
-        ios.push(read_share(io)?);
-        sizes.push(read_share(size)?);
-        if sizes.last() == Some(&Some(0.0)) {
-            return Err(format!("the zone `{io}/{size}` has no size"));
-        }
-    }
-    Ok(with_blanks("I/O", &ios)?.into_iter().zip(with_blanks("size", &sizes)?).collect())
-}
-
-fn read_zones_of_bytes(text: &str) -> Result<Vec<(f64, u64)>, String> {
-    let (mut ios, mut sizes) = (Vec::new(), Vec::new());
-    for (io, size) in split_zones(text, "bytes", "60/10g")? {
-        ios.push(read_share(io)?);
-        sizes.push(match size.trim() {
-            "" => 0,
-            size => read_bytes(size)?,
-        });
-        if sizes.last() == Some(&0) {
-            return Err(format!("the zone `{io}/{size}` has no size"));
-        }
-    }
-    Ok(with_blanks("I/O", &ios)?.into_iter().zip(sizes).collect())
-}
-
-/// Percentages of zones that sum to 100; blank ones share evenly what the others leave.
-fn with_blanks(what: &str, said: &[Option<f64>]) -> Result<Vec<f64>, String> {
-    let sum: f64 = said.iter().flatten().sum();
-    let blank_count = said.iter().filter(|share| share.is_none()).count();
-    let left = 100.0 - sum;
-    if blank_count > 0 && left < 1e-6 {
-        return Err(format!("the zones' percentages of {what} sum to {sum}: nothing is left for those left out"));
-    }
-    if blank_count == 0 && left.abs() > 1e-6 {
-        return Err(format!("the zones' percentages of {what} sum to {sum}, not to 100"));
-    }
-    Ok(said.iter().map(|share| share.unwrap_or(left / blank_count as f64)).collect())
-}
-
-fn write_distribution(distribution: &Distribution) -> String {
-    let centred = |center: &Option<f64>| center.map_or_else(String::new, |center| format!(":{center}"));
-    match distribution {
-        Distribution::Uniform => "random".into(),
-        Distribution::Zipf { theta, center } => format!("zipf:{theta}{}", centred(center)),
-        Distribution::Pareto { h, center } => format!("pareto:{h}{}", centred(center)),
-        Distribution::Normal { deviation_percent, center } => format!("normal:{deviation_percent}{}", centred(center)),
-        Distribution::Zoned { zones } => {
-            let zones: Vec<String> = zones.iter().map(|(io, size)| format!("{io}/{size}")).collect();
-            format!("zoned:{}", zones.join(":"))
-        }
-        Distribution::ZonedBytes { zones } => {
-            let zones: Vec<String> = zones.iter().map(|(io, size)| format!("{io}/{}", write_bytes(*size))).collect();
-            format!("zoned_abs:{}", zones.join(":"))
-        }
-    }
-}
-
-fn read_path(text: &str) -> Result<String, String> {
-    if text.is_empty() {
-        return Err("a path is empty".into());
-    }
-    if text.contains('\0') {
-        return Err("a path cannot hold a zero byte".into());
-    }
-    Ok(text.to_owned())
-}
-
-fn read_paths(text: &str) -> Result<Vec<String>, String> {
-    let mut paths = vec![String::new()];
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        let last = paths.len() - 1;
-        match c {
-            '\\' if chars.peek() == Some(&':') => {
-                chars.next();
-                paths[last].push(':');
-            }
-            ':' => paths.push(String::new()),
-            c => paths[last].push(c),
-        }
-    }
-    let mut seen = HashSet::with_capacity(paths.len());
-    for path in &paths {
-        read_path(path)?;
-        if !seen.insert(path) {
-            return Err(format!("`{path}` is named twice"));
-        }
-    }
-    Ok(paths)
-}
-
-/// A TOML list arrives with colons between its names.
-fn read_names(text: &str) -> Result<Vec<String>, String> {
-    let names: Vec<String> = text.split([',', ':']).map(|name| name.trim().to_owned()).collect();
-    for (index, name) in names.iter().enumerate() {
-        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+' | '.')) {
-            return Err(format!("`{text}` is not {}", ValueKind::Names.takes()));
-        }
-        if names[..index].contains(name) {
-            return Err(format!("`{name}` is named twice"));
-        }
-    }
-    Ok(names)
-}
-
-fn read_cpus(text: &str) -> Result<Vec<u32>, String> {
-    let number = |text: &str| {
-        text.trim()
-            .parse::<u32>()
-            .ok()
-            .filter(|cpu| *cpu <= CPU_MAX)
-            .ok_or_else(|| format!("`{text}` is not a processor number from 0 to {CPU_MAX}"))
-    };
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        match part.split_once('-') {
-            Some((first, last)) => {
-                let (first, last) = (number(first)?, number(last)?);
-                if first > last {
-                    return Err(format!("`{part}` counts downwards"));
-                }
-                cpus.extend(first..=last);
-            }
-            None => cpus.push(number(part)?),
-        }
-    }
-    let mut sorted = cpus.clone();
-    sorted.sort_unstable();
-    if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(format!("processor {} is named twice", twice[0]));
-    }
-    Ok(cpus)
-}
-
-fn read_words(text: &str) -> Result<Vec<String>, String> {
-    if text.contains('\0') {
-        return Err("a word cannot hold a zero byte".to_owned());
-    }
-    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-    if words.is_empty() { Err("no word is given".to_owned()) } else { Ok(words) }
-}
-
-fn read_simulated(text: &str) -> Result<SimulatedDevice, String> {
-    let mut model = SimulatedDevice {
-        service_ns: 100_000,
-        channels: 1,
-        stalls: Vec::new(),
-        slowdowns: Vec::new(),
-        failing_ios: Vec::new(),
-    };
-    for part in text.split(',') {
-        let (key, value) = part
-            .split_once('=')
-            .ok_or_else(|| format!("`{part}` is not NAME=VALUE; {}", ValueKind::Simulated.takes()))?;
-        match key.trim() {
-            "service" => model.service_ns = parse_duration_ns(value)?,
-            "channels" => {
-                model.channels = value
-                    .trim()
-                    .parse::<u32>()
-                    .ok()
-                    .filter(|n| (1..=65_536).contains(n))
-                    .ok_or_else(|| format!("`{value}` is not a number of channels from 1 to 65536"))?;
-            }
-            "stall" => {
-                let (begin, length) = value
-                    .split_once('+')
-                    .ok_or_else(|| format!("the stall `{value}` is not BEGIN+LENGTH, such as `1s+500ms`"))?;
-                model.stalls.push((parse_duration_ns(begin)?, parse_duration_ns(length)?));
-            }
-            "slow" => {
-                let slowdown = value.split_once('*').and_then(|(begin, factor)| {
-                    let factor =
-                        factor.trim().parse::<f64>().ok().filter(|f| f.is_finite() && *f > 0.0 && *f <= 1e6)?;
-                    Some((parse_duration_ns(begin).ok()?, factor))
-                });
-                let slowdown =
-                    slowdown.ok_or_else(|| format!("the slowdown `{value}` is not BEGIN*FACTOR, such as `1s*4`"))?;
-                if model.slowdowns.last().is_some_and(|last| last.0 >= slowdown.0) {
-                    return Err(format!("the slowdown `{value}` does not come after the one before it"));
-                }
-                model.slowdowns.push(slowdown);
-            }
-            "fail" => {
-                let index = value.trim().parse::<u64>().map_err(|_| format!("`{value}` is not an I/O's number"))?;
-                model.failing_ios.push(index);
-            }
-            other => return Err(format!("`{other}` is not one of service, channels, stall, slow, fail")),
-        }
-    }
-    Ok(model)
-}
-
-fn write_simulated(model: &SimulatedDevice) -> String {
-    let mut out = format!("service={},channels={}", write_duration(model.service_ns), model.channels);
-    for (begin, length) in &model.stalls {
-        // Writing to a String cannot fail.
-        let _ = write!(out, ",stall={}+{}", write_duration(*begin), write_duration(*length));
-    }
-    for (begin, factor) in &model.slowdowns {
-        let _ = write!(out, ",slow={}*{factor}", write_duration(*begin));
-    }
-    for index in &model.failing_ios {
-        let _ = write!(out, ",fail={index}");
-    }
-    out
+/// What is read of this text, in its canonical text.
+#[cfg(test)]
+fn canonical(kind: ValueKind, text: &str) -> Result<String, String> {
+    kind.read(text).map(|value| kind.write(&value))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn canonical(kind: ValueKind, text: &str) -> Result<String, String> {
-        kind.read(text).map(|value| kind.write(&value))
-    }
 
     #[test]
     fn percentiles_are_a_list_in_order_of_at_most_twenty() {
@@ -1066,126 +689,10 @@ mod tests {
     }
 
     #[test]
-    fn of_several_block_sizes_the_last_serves_the_rest_and_a_blank_is_the_default() {
-        let sizes = |text| match ValueKind::BlockSizes.read(text) {
-            Ok(Value::Sizes(sizes)) => sizes.map(|s| s.max_bytes()),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(sizes("8k"), [8192, 8192, 8192]);
-        assert_eq!(sizes("8k,32k"), [8192, 32_768, 32_768]);
-        assert_eq!(sizes("8k,"), [8192, 4096, 4096]);
-        assert_eq!(sizes(",16k,1m"), [4096, 16_384, 1 << 20]);
-    }
-
-    #[test]
-    fn blank_weights_of_a_split_share_what_is_left_and_a_sum_other_than_100_is_named() {
-        assert_eq!(canonical(ValueKind::BlockSplits, "4k/:8k/:16k/"), Ok("4k/34:8k/33:16k/33".into()));
-        assert_eq!(canonical(ValueKind::BlockSplits, "4k/50:64k"), Ok("4k/50:64k/50".into()));
-        let error = canonical(ValueKind::BlockSplits, "4k/80:8k/80").unwrap_err();
-        assert_eq!(error, "the percentages of `4k/80:8k/80` sum to 160, not to 100");
-        assert!(canonical(ValueKind::BlockSplits, "4k/100:8k/").is_err());
-    }
-
-    #[test]
-    fn a_reversed_range_is_put_in_order() {
-        assert_eq!(canonical(ValueKind::BlockRanges, "64k:4k"), Ok("4k-64k".into()));
-        assert!(canonical(ValueKind::BlockRanges, "4k").is_err());
-    }
-
-    #[test]
     fn a_bare_thinktime_is_microseconds_and_a_bare_runtime_seconds() {
         assert_eq!(canonical(ValueKind::DurationMicros, "250"), Ok("250us".into()));
         assert_eq!(canonical(ValueKind::Duration, "250"), Ok("250s".into()));
         assert_eq!(canonical(ValueKind::Duration, "1.5s"), Ok("1500ms".into()));
         assert_eq!(canonical(ValueKind::Duration, "0"), Ok("0s".into()));
-    }
-
-    #[test]
-    fn a_colon_within_a_path_is_escaped_and_comes_back() {
-        let kind = ValueKind::Paths;
-        assert_eq!(kind.read(r"a:b\:c"), Ok(Value::Paths(vec!["a".into(), "b:c".into()])));
-        assert_eq!(canonical(kind, r"a:b\:c"), Ok(r"a:b\:c".into()));
-        for text in ["", "a:", ":a", "a:a", "a\0b"] {
-            assert!(kind.read(text).is_err(), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn distributions_say_which_number_is_out_of_bounds() {
-        assert_eq!(canonical(ValueKind::Distribution, "zipf"), Ok("zipf:1.1".into()));
-        assert_eq!(canonical(ValueKind::Distribution, "zoned:60/10:40/90"), Ok("zoned:60/10:40/90".into()));
-        for text in ["zipf:1.1:0.3", "pareto:0.2:0.5", "normal:10:0", "zipf:1.1:1"] {
-            assert_eq!(canonical(ValueKind::Distribution, text), Ok(text.into()));
-        }
-        assert_eq!(canonical(ValueKind::Distribution, "zipf:1.2:-1"), Ok("zipf:1.2".into()));
-        for text in ["zipf:1.1:1.5", "zipf:1.1:", "pareto:0.2:x", "normal:10:-0.5", "zipf:1.1:0.3:1", "random:0.3"] {
-            assert!(canonical(ValueKind::Distribution, text).is_err(), "{text}");
-        }
-        // As the example of fio's that ends with a blank.
-        assert_eq!(canonical(ValueKind::Distribution, "zoned:50/5:30/15:20/"), Ok("zoned:50/5:30/15:20/80".into()));
-        assert_eq!(canonical(ValueKind::Distribution, "zoned:/5:30/:20/75"), Ok("zoned:50/5:30/20:20/75".into()));
-        // Nothing is left for what is blank.
-        for text in ["zoned:60/10:40/90:0/", "zoned:100/:/20", "zoned:60/:40/100"] {
-            assert!(canonical(ValueKind::Distribution, text).is_err(), "{text}");
-        }
-        for text in ["zipf:0", "zipf:x", "zipf:inf", "pareto:1", "normal", "normal:0", "zoned:60/10", "zoned", "x"] {
-            assert!(canonical(ValueKind::Distribution, text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn zones_of_bytes_have_shares_and_sizes() {
-        let read = |text: &str| canonical(ValueKind::Distribution, text);
-        assert_eq!(read("zoned_abs:50/100k:30/200k:20/2048k"), Ok("zoned_abs:50/100k:30/200k:20/2m".into()));
-        assert_eq!(read("zoned_abs:100/4096"), Ok("zoned_abs:100/4k".into()));
-        assert_eq!(read("zoned_abs:50/1g:/1g:/2g"), Ok("zoned_abs:50/1g:25/1g:25/2g".into()));
-        for (text, reason) in [
-            ("zoned_abs:50/1g:40/2g", "sum to 90"),
-            ("zoned_abs:60/1g:60/2g", "sum to 120"),
-            ("zoned_abs:100/1g:/1g", "nothing is left"),
-            ("zoned_abs:50/1g:50/", "has no size"),
-            ("zoned_abs:50/1g:50", "is not percent of I/O / bytes"),
-            ("zoned_abs:50/1g:50/0", "has no size"),
-            ("zoned_abs", "is not percent of I/O / bytes"),
-            ("zoned_abs:50/1g:50/2q", "`q` is not a unit"),
-            ("zoned_abs:50/1g:50/20%", "`%` is not a unit"),
-            ("zoned_abs:50/1g:50/1g,100/2g", "zones are those of all operations"),
-            ("zoned:50/50:50/50,90/10:10/90", "zones are those of all operations"),
-        ] {
-            let error = read(text).expect_err(text);
-            assert!(error.contains(reason), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn files_are_chosen_by_a_word_or_drawn_by_a_distribution() {
-        let read = |text: &str| canonical(ValueKind::FileSelection, text);
-        for text in ["roundrobin", "sequential", "random", "zipf:1.2", "pareto:0.2:0.5", "normal:20", "normal:5:0.1"] {
-            assert_eq!(read(text), Ok(text.into()));
-        }
-        assert_eq!(read("zipf"), Ok("zipf:1.1".into()));
-        assert_eq!(read("pareto"), Ok("pareto:0.2".into()));
-        assert_eq!(read("gauss:20"), Ok("normal:20".into()));
-        for text in ["", "round", "random:2", "zipf:0", "zipf:x", "pareto:1", "normal", "gauss:-1", "zoned:50/50:50/50"]
-        {
-            assert!(read(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn processors_are_listed_or_ranged_and_never_twice() {
-        assert_eq!(canonical(ValueKind::Cpus, "0,2,4-6"), Ok("0,2,4,5,6".into()));
-        for text in ["", "a", "3-1", "1,1", "0-4294967295"] {
-            assert!(canonical(ValueKind::Cpus, text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_simulated_disk_is_written_as_it_is_read() {
-        let text = "service=100us,channels=4,stall=1s+500ms,slow=2s*4,slow=3s*0.5,fail=7,fail=9";
-        assert_eq!(canonical(ValueKind::Simulated, text), Ok(text.into()));
-        for text in ["speed=fast", "slow=4", "slow=1s*0", "slow=1s*nan", "slow=2s*2,slow=1s*2"] {
-            assert!(canonical(ValueKind::Simulated, text).is_err(), "{text}");
-        }
     }
 }

@@ -1,0 +1,120 @@
+//! Paths, names, processors and words: one or several in a text.
+
+use super::ValueKind;
+use std::collections::HashSet;
+
+/// Largest processor number that a list may name; a range beyond it is a slip of the finger.
+const CPU_MAX: u32 = 8191;
+
+/// Joins paths into one text; a colon within a path is escaped.
+pub fn write_paths(paths: &[String]) -> String {
+    paths.iter().map(|p| p.replace(':', "\\:")).collect::<Vec<_>>().join(":")
+}
+
+pub(super) fn read_path(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Err("a path is empty".into());
+    }
+    if text.contains('\0') {
+        return Err("a path cannot hold a zero byte".into());
+    }
+    Ok(text.to_owned())
+}
+
+pub(super) fn read_paths(text: &str) -> Result<Vec<String>, String> {
+    let mut paths = vec![String::new()];
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let last = paths.len() - 1;
+        match c {
+            '\\' if chars.peek() == Some(&':') => {
+                chars.next();
+                paths[last].push(':');
+            }
+            ':' => paths.push(String::new()),
+            c => paths[last].push(c),
+        }
+    }
+    let mut seen = HashSet::with_capacity(paths.len());
+    for path in &paths {
+        read_path(path)?;
+        if !seen.insert(path) {
+            return Err(format!("`{path}` is named twice"));
+        }
+    }
+    Ok(paths)
+}
+
+/// A TOML list arrives with colons between its names.
+pub(super) fn read_names(text: &str) -> Result<Vec<String>, String> {
+    let names: Vec<String> = text.split([',', ':']).map(|name| name.trim().to_owned()).collect();
+    for (index, name) in names.iter().enumerate() {
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+' | '.')) {
+            return Err(format!("`{text}` is not {}", ValueKind::Names.takes()));
+        }
+        if names[..index].contains(name) {
+            return Err(format!("`{name}` is named twice"));
+        }
+    }
+    Ok(names)
+}
+
+pub(super) fn read_cpus(text: &str) -> Result<Vec<u32>, String> {
+    let number = |text: &str| {
+        text.trim()
+            .parse::<u32>()
+            .ok()
+            .filter(|cpu| *cpu <= CPU_MAX)
+            .ok_or_else(|| format!("`{text}` is not a processor number from 0 to {CPU_MAX}"))
+    };
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        match part.split_once('-') {
+            Some((first, last)) => {
+                let (first, last) = (number(first)?, number(last)?);
+                if first > last {
+                    return Err(format!("`{part}` counts downwards"));
+                }
+                cpus.extend(first..=last);
+            }
+            None => cpus.push(number(part)?),
+        }
+    }
+    let mut sorted = cpus.clone();
+    sorted.sort_unstable();
+    if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(format!("processor {} is named twice", twice[0]));
+    }
+    Ok(cpus)
+}
+
+pub(super) fn read_words(text: &str) -> Result<Vec<String>, String> {
+    if text.contains('\0') {
+        return Err("a word cannot hold a zero byte".to_owned());
+    }
+    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    if words.is_empty() { Err("no word is given".to_owned()) } else { Ok(words) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Value, ValueKind, canonical};
+
+    #[test]
+    fn a_colon_within_a_path_is_escaped_and_comes_back() {
+        let kind = ValueKind::Paths;
+        assert_eq!(kind.read(r"a:b\:c"), Ok(Value::Paths(vec!["a".into(), "b:c".into()])));
+        assert_eq!(canonical(kind, r"a:b\:c"), Ok(r"a:b\:c".into()));
+        for text in ["", "a:", ":a", "a:a", "a\0b"] {
+            assert!(kind.read(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn processors_are_listed_or_ranged_and_never_twice() {
+        assert_eq!(canonical(ValueKind::Cpus, "0,2,4-6"), Ok("0,2,4,5,6".into()));
+        for text in ["", "a", "3-1", "1,1", "0-4294967295"] {
+            assert!(canonical(ValueKind::Cpus, text).is_err(), "{text}");
+        }
+    }
+}
