@@ -1,0 +1,205 @@
+//! Engines, queues, processors, memory, users.
+
+use super::*;
+
+#[test]
+fn the_engine_is_io_uring_where_it_works_and_the_fallback_fits_the_depth() {
+    let size = ("size", "1m");
+    let no_uring = || vec![EngineState::fails(EngineKind::IoUring, "kernel.io_uring_disabled is 2")];
+    assert_eq!(plan_one(&[size]).unwrap().engine, EngineKind::IoUring);
+    assert_eq!(plan_with(no_uring(), &[size]).unwrap().engine, EngineKind::Psync);
+    assert_eq!(plan_with(no_uring(), &[size, ("rwf_dsync", "1")]).unwrap().engine, EngineKind::Pvsync2);
+    let deep = plan_with(no_uring(), &[size, ("iodepth", "8")]).unwrap();
+    assert_eq!((deep.engine, deep.queue.depth), (EngineKind::Libaio, 8));
+    let origin = &deep.values.iter().find(|value| value.name == "ioengine").unwrap().origin;
+    assert_eq!(origin.to_string(), "io_uring does not work here (kernel.io_uring_disabled is 2); libaio works here");
+    let neither =
+        vec![EngineState::fails(EngineKind::IoUring, "ENOSYS"), EngineState::fails(EngineKind::Libaio, "ENOSYS")];
+    let refusal = plan_with(neither, &[size, ("iodepth", "8")]).unwrap_err();
+    assert_eq!(refusal.rule.name(), "engine_unavailable");
+    let refusal = plan_with(no_uring(), &[size, ("ioengine", "io_uring")]).unwrap_err();
+    assert_eq!(refusal.rule.name(), "engine_unavailable");
+}
+
+#[test]
+fn a_queue_on_an_engine_that_blocks_is_refused_and_never_lowered() {
+    for engine in ["psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice"] {
+        let rule = refused(&[("size", "1m"), ("ioengine", engine), ("iodepth", "2")]);
+        assert!(matches!(rule, Rule::DepthOnBlockingEngine { depth: 2, .. }), "{engine}: {rule}");
+    }
+    for engine in ["libaio", "io_uring", "null", "simulated"] {
+        let job = plan_one(&[("size", "1m"), ("ioengine", engine), ("iodepth", "2")]).unwrap();
+        assert_eq!(job.queue.depth, 2, "{engine}");
+    }
+}
+
+#[test]
+fn flags_and_ring_options_are_refused_on_engines_that_do_not_have_them() {
+    for option in ["rwf_dsync", "uncached", "atomic", "nowait"] {
+        for engine in ["psync", "sync", "vsync", "pvsync", "mmap", "splice", "posixaio", "null", "simulated"] {
+            let options = [("size", "1m"), ("ioengine", engine), (option, "1")];
+            assert_eq!(rule_name(&options), "engine_lacks", "{option} on {engine}");
+        }
+        assert!(plan_one(&[("size", "1m"), ("ioengine", "pvsync2"), (option, "1")]).is_ok(), "{option}");
+    }
+    for option in ["fixedbufs", "registerfiles", "sqthread_poll", "drain", "force_async"] {
+        assert_eq!(rule_name(&[("size", "1m"), ("ioengine", "libaio"), (option, "1")]), "engine_lacks", "{option}");
+    }
+    assert_eq!(rule_name(&[("size", "1m"), ("ioengine", "libaio"), ("nonvectored", "0")]), "engine_lacks");
+    let size = ("size", "1m");
+    assert_eq!(
+        refused(&[size, ("sqthread_poll", "1"), ("sqthread_poll_cpu", "9")]),
+        Rule::ProcessorNotThere { cpu: 9 }
+    );
+    assert_eq!(plan_one(&[size, ("sqthread_poll_cpu", "1")]).unwrap().uring.sqpoll_cpu, None, "no thread polls");
+    for engine in ["libaio", "psync", "sync", "vsync", "pvsync", "mmap"] {
+        assert_eq!(rule_name(&[("size", "1m"), ("ioengine", engine), ("hipri", "1")]), "engine_lacks", "{engine}");
+    }
+    let sync = plan_one(&[("size", "1m"), ("ioengine", "sync")]).unwrap();
+    assert!(!sync.uring.registered_buffers && !sync.uring.registered_files);
+    let polled = plan_one(&[("size", "1m"), ("ioengine", "pvsync2"), ("hipri", "1")]).unwrap();
+    assert_eq!((polled.write_flags.hipri, polled.uring.iopoll), (true, false));
+}
+
+#[test]
+fn shares_with_priorities_are_of_what_the_job_does_and_need_an_engine_that_can() {
+    let shares = ("cmdprio_bssplit", "4k/10/2/1:*/5/3/0,8k/1/2/2/9");
+    let plan = |options: &[(&str, &str)]| plan_one(&[&[("size", "1m"), shares], options].concat()).unwrap();
+    let texts = |job: &JobPlan| -> Vec<String> {
+        let text = |s: &PriorityShare| format!("{} {:?} {} {}", s.op, s.length_bytes, s.percent, s.priority);
+        job.priorities.iter().map(text).collect()
+    };
+    let (reads, writes) = (["read Some(4096) 10 2/1", "read None 5 3/0"], "write Some(8192) 1 2/2/9");
+    assert_eq!(texts(&plan(&[("rw", "randread")])), reads);
+    assert_eq!(texts(&plan(&[("rw", "write"), ("bs", "8k")])), [writes]);
+    assert_eq!(texts(&plan(&[("rw", "randrw"), ("ioengine", "libaio")])), [reads[0], reads[1], writes]);
+    assert!(plan(&[("rw", "trim")]).priorities.is_empty());
+    assert!(plan_one(&[("size", "1m")]).unwrap().priorities.is_empty());
+    for engine in ["psync", "pvsync2", "mmap", "null", "simulated", "posixaio"] {
+        assert_eq!(rule_name(&[("size", "1m"), ("ioengine", engine), shares]), "engine_lacks", "{engine}");
+    }
+}
+
+#[test]
+fn nodes_are_those_of_the_machine() {
+    let size = ("size", "1m");
+    for (nodes, cpus) in [("0", &[0, 1][..]), ("1", &[2, 3]), ("all", &[0, 1, 2, 3]), ("0-1", &[0, 1, 2, 3])] {
+        let job = plan_one(&[size, ("numa_cpu_nodes", nodes)]).unwrap();
+        assert_eq!((&job.cpus[..], job.scheduling.shares_cpus), (cpus, true), "{nodes}");
+    }
+    let policy = |text| plan_one(&[size, ("numa_mem_policy", text)]).unwrap().memory_policy.expect("one");
+    assert_eq!(policy("interleave:all"), MemoryPolicy { mode: MemoryMode::Interleave, nodes: vec![0, 1] });
+    assert_eq!(policy("prefer:1"), MemoryPolicy { mode: MemoryMode::Prefer, nodes: vec![1] });
+    assert_eq!(policy("local"), MemoryPolicy { mode: MemoryMode::Local, nodes: vec![] });
+    for (option, text, node) in [("numa_cpu_nodes", "0,2", 2), ("numa_mem_policy", "bind:0,7", 7)] {
+        let Rule::NodeNotThere { option: found, node: absent, there } = refused(&[size, (option, text)]) else {
+            panic!("{text}")
+        };
+        assert_eq!((found, absent, there), (option, node, vec![0, 1]));
+    }
+    assert_eq!(rule_name(&[size, ("numa_cpu_nodes", "0"), ("cpus_allowed", "1")]), "contradiction");
+}
+
+/// Goal: a job that acts as another user is refused before anything is touched if it may not, or if that user may not
+/// use what the job uses.
+#[test]
+fn who_acts_as_another_user_may_and_that_user_may_use_the_files() {
+    let size = ("size", "1m");
+    let user_of = |options: &[(&str, &str)]| plan_one(&[&[size], options].concat()).unwrap().user;
+    assert_eq!(user_of(&[("uid", "1000")]), Some(UserPlan { uid: 1000, gid: 0 }), "the group stays");
+    assert_eq!(user_of(&[("gid", "7")]), Some(UserPlan { uid: 0, gid: 7 }));
+    assert_eq!(user_of(&[("uid", "1000"), ("gid", "7")]), Some(UserPlan { uid: 1000, gid: 7 }));
+    let planned = plan(&[spec("job", &[size, ("uid", "0")])], &Described, &machine()).unwrap();
+    assert_eq!(planned.jobs[0].user, None);
+    assert!(planned.notes.iter().any(|note| note.contains("`uid = 0`") && note.contains("no effect")));
+    for option in ["uid", "gid"] {
+        let Rule::UserNotPermitted { said, reason } = refused(&[size, (option, "666")]) else { panic!("{option}") };
+        assert_eq!((said, reason), (format!("`{option} = 666` (preset test)"), "Operation not permitted".to_owned()));
+        assert_eq!(rule_name(&[size, (option, "4294967295")]), "bad_value", "it means: no change");
+    }
+    let write = [("filename", "/mnt/old"), ("rw", "write"), ("overwrite_existing", "/mnt/old")];
+    let may_not = |uid: &str, options: &[(&str, &str)]| match refused(&[options, &[("uid", uid)]].concat()) {
+        Rule::UserMayNot { user, path, verb, .. } => (user.uid.to_string() == uid).then_some((path, verb)),
+        rule => panic!("{rule}"),
+    };
+    let told = |path: &str, verb| Some((path.to_owned(), verb));
+    assert_eq!(may_not("1000", &write), told("/mnt/old", "write"));
+    assert!(plan_one(&[("filename", "/mnt/old"), ("uid", "1000")]).is_ok(), "it reads");
+    assert!(plan_one(&[&write[..], &[("uid", "1002")]].concat()).is_ok());
+    assert_eq!(may_not("1001", &[("filename", "/mnt/old")]), told("/mnt/old", "read"));
+    assert_eq!(may_not("1001", &[size]), told(".", "make files in"));
+    let names = [("ioengine", "filecreate"), ("nrfiles", "3"), ("rw", "write")];
+    assert_eq!(may_not("1001", &names), told(".", "make files in"));
+    assert_eq!(may_not("1001", &[("read_iolog", "read.log")]), told("/mnt/old", "read"));
+    let state = [size, ("rw", "write"), ("verify", "crc32c"), ("verify_state_save", "true"), ("directory", "/tmp")];
+    assert_eq!(may_not("1001", &state), told(".", "make files in"));
+    // A file is made by the first job that uses it, for its user alone.
+    let shared = |uid: &str| {
+        let shared = [size, ("filename", "/tmp/new"), ("rw", "write")];
+        let second = spec("b", &[&shared[..], &[("uid", uid), ("stonewall", "true")]].concat());
+        plan(&[spec("a", &[&shared[..], &[("uid", "1000")]].concat()), second], &Described, &machine())
+    };
+    assert!(shared("1000").is_ok());
+    let refusal = shared("1002").expect_err("it is user 1000's");
+    assert_eq!(refusal.job.as_deref(), Some("b"));
+    assert!(refusal.rule.to_string().contains("job `a` makes it"), "{}", refusal.rule);
+    assert_eq!(refusal.rule.name(), "user_may_not");
+}
+
+#[test]
+fn real_time_is_for_the_privileged() {
+    let plan_as = |may_be_real_time, options: &[(&str, &str)]| {
+        let machine = Machine { may_be_real_time, ..machine() };
+        plan(&[spec("job", &[&[("size", "1m")], options].concat())], &Described, &machine).map(drop)
+    };
+    for option in [("prioclass", "1"), ("cmdprio_bssplit", "4k/5/2/0:8k/1/1/7"), ("cmdprio_bssplit", "*/5")] {
+        let rule = plan_as(Some(false), &[option]).expect_err("it is refused").rule;
+        assert_eq!(*rule, Rule::PriorityNotPermitted { option: option.0 });
+        for may in [None, Some(true)] {
+            assert!(plan_as(may, &[option]).is_ok(), "{option:?}");
+        }
+    }
+    for option in [("prioclass", "2"), ("prioclass", "3"), ("cmdprio_bssplit", "*/5/2/0:8k/1/3/7")] {
+        assert!(plan_as(Some(false), &[option]).is_ok(), "{option:?}");
+    }
+}
+
+#[test]
+fn batches_fit_into_the_queue() {
+    let size = ("size", "1m");
+    assert_eq!(plan_one(&[size, ("iodepth", "8")]).unwrap().queue.submit_batch, None);
+    assert_eq!(plan_one(&[size, ("iodepth", "8"), ("iodepth_batch", "8")]).unwrap().queue.submit_batch, Some(8));
+    assert_eq!(rule_name(&[size, ("iodepth", "8"), ("iodepth_batch", "9")]), "contradiction");
+    assert_eq!(rule_name(&[size, ("iodepth_batch_complete_min", "2")]), "contradiction");
+    let least_above_most =
+        [size, ("iodepth", "8"), ("iodepth_batch_complete_min", "4"), ("iodepth_batch_complete_max", "2")];
+    assert_eq!(rule_name(&least_above_most), "contradiction");
+    let low = |low| plan_one(&[size, ("iodepth", "8"), ("iodepth_low", low)]).unwrap().queue.low;
+    assert_eq!([low("1"), low("6"), low("7"), low("8")], [1, 6, 0, 0], "one completion makes room below the depth");
+    assert_eq!(rule_name(&[size, ("iodepth", "8"), ("iodepth_low", "9")]), "contradiction");
+}
+
+#[test]
+fn a_polled_submission_queue_needs_two_processors_a_worker() {
+    let polled = |workers| [("size", "1m"), ("sqthread_poll", "1"), ("numjobs", workers)];
+    assert!(plan_one(&polled("2")).is_ok());
+    assert_eq!(refused(&polled("3")), Rule::TooFewProcessors { needed: 6, there: 4 });
+    let jobs = [spec("a", &polled("2")), spec("b", &polled("1"))];
+    assert!(plan(&jobs, &Described, &machine()).is_err(), "two jobs at the same time share the processors");
+    let mut jobs = jobs;
+    jobs[1].set("stonewall", "true", Origin::Default);
+    assert!(plan(&jobs, &Described, &machine()).is_ok(), "one after the other they do not");
+}
+
+#[test]
+fn workers_are_pinned_only_to_processors_that_are_there() {
+    assert_eq!(plan_one(&[("size", "1m"), ("cpus_allowed", "1,3")]).unwrap().cpus, [1, 3]);
+    assert_eq!(refused(&[("size", "1m"), ("cpus_allowed", "1,7")]), Rule::ProcessorNotThere { cpu: 7 });
+}
+
+#[test]
+fn buffers_beyond_the_machines_memory_are_refused() {
+    let options = [("size", "1g"), ("bs", "1g"), ("iodepth", "16")];
+    let expected = Rule::BuffersBeyondMemory { needed_bytes: 16 << 30, memory_bytes: 8 << 30 };
+    assert_eq!(refused(&options), expected);
+}

@@ -1,0 +1,100 @@
+//! Files that a job writes its results to.
+
+use super::*;
+
+/// Goal: nothing that is written beside the jobs replaces what is measured or read, or another output, in whatever phase
+/// and under whatever name.
+#[test]
+fn outputs_replace_nothing_that_is_measured_or_read_and_no_other_output() {
+    let with = |jobs: &[&[(&str, &str)]], beside: &[FileUse]| {
+        let specs: Vec<_> = ["a", "b"].iter().zip(jobs).map(|(name, options)| spec(name, options)).collect();
+        let machine = Machine { beside: Beside { files: beside.to_vec(), sends_logs: false }, ..machine() };
+        plan(&specs, &WithLinks, &machine).map(drop).map_err(|refusal| (refusal.rule.name(), refusal.rule.to_string()))
+    };
+    let rule = |jobs: &[&[(&str, &str)]], beside: &[FileUse]| with(jobs, beside).err().map_or("", |(rule, _)| rule);
+    let new = |more: &[(&'static str, &'static str)]| [&[("size", "1m")], more].concat();
+    let reads: &[(&str, &str)] = &[("rw", "read"), ("filename", "/mnt/old")];
+    for job in [
+        // A target, under its name and another, of the same phase and a later one.
+        &[reads, &new(&[("write_iolog", "/mnt/old")])][..],
+        &[reads, &new(&[("write_iolog", "/mnt/link"), ("stonewall", "1")])],
+        &[&new(&[("filename", "x"), ("write_iolog", "./x")])],
+        &[&new(&[("filename", "x_bw.1.log"), ("write_bw_log", "./x")])],
+        &[&new(&[("write_hist_log", "x"), ("log_hist_msec", "9")]), &new(&[("filename", "x_clat_hist.1.log")])],
+        // A log that is replayed.
+        &[&[("read_iolog", "read.log"), ("write_iolog", "./read.log")]],
+        &[&[("read_iolog", "read.log")], &new(&[("write_iolog", "read.log"), ("stonewall", "1")])],
+        // Each other.
+        &[&new(&[("write_iolog", "l")]), &new(&[("write_iolog", "./l")])],
+        &[&new(&[("write_iolog", "x_bw.2.log")]), &new(&[("write_bw_log", "x")])],
+        &[
+            &new(&[("rw", "write"), ("verify", "md5"), ("verify_state_save", "1")]),
+            &new(&[("write_iolog", "local-a-0-verify.state")]),
+        ],
+    ] {
+        assert_eq!(rule(job, &[]), "output_replaces", "{job:?}");
+    }
+    let (_, sentence) = with(&[reads, &new(&[("write_iolog", "/mnt/link")])], &[]).unwrap_err();
+    assert_eq!(
+        sentence,
+        "`write_iolog` of job `b` would replace `/mnt/old`, which job `a` uses: `/mnt/link` is the same file"
+    );
+    // Logs of one name are one log, if the jobs say so.
+    let shared = new(&[("write_bw_log", "x"), ("per_job_logs", "0")]);
+    assert_eq!(with(&[&shared, &shared], &[]), Ok(()));
+    assert_eq!(rule(&[&shared, &new(&[("write_iolog", "x_bw.log")])], &[]), "output_replaces");
+    // With what the command reads and writes.
+    let output = |path: &str| FileUse::new(path, "--json", Role::Document);
+    let input = |path: &str| FileUse::new(path, "this command", Role::Input);
+    let logs = new(&[("write_bw_log", "x"), ("write_iolog", "l")]);
+    for beside in ["l", "./l", "x_bw.1.log"] {
+        assert_eq!(rule(&[&logs], &[output(beside)]), "output_replaces", "{beside}");
+        assert_eq!(rule(&[&logs], &[input(beside)]), "output_replaces", "{beside}");
+    }
+    assert_eq!(rule(&[reads], &[output("/mnt/link")]), "output_replaces");
+    assert_eq!(rule(&[&[("read_iolog", "read.log")]], &[output("read.log")]), "output_replaces");
+    assert_eq!(rule(&[&new(&[])], &[output("a.fio"), input("a.fio")]), "output_replaces");
+    assert_eq!(with(&[&logs, reads], &[output("out"), input("a.fio"), input("a.fio")]), Ok(()));
+    // A server sends its logs: no file of these names is made there.
+    let machine = Machine { beside: Beside { files: vec![input("x_bw.1.log")], sends_logs: true }, ..machine() };
+    assert!(plan(&[spec("a", &new(&[("write_bw_log", "x")]))], &WithLinks, &machine).is_ok());
+}
+
+#[test]
+fn outputs_are_regular_files_that_nobody_uses_otherwise() {
+    let rule = |path: &str| {
+        let options = [("size", "1m"), ("write_iolog", path)];
+        plan(&[spec("a", &options)], &WithLinks, &machine()).err().map_or("", |refusal| refusal.rule.name())
+    };
+    assert_eq!(rule("/dev/vdb"), "output_impossible");
+    assert_eq!(rule("pipe"), "output_impossible");
+    assert_eq!(rule("/mnt/loop"), "output_impossible");
+    assert_eq!(rule("log"), "");
+}
+
+/// Goal: an option that names a file cannot be added without those who let strangers' words in knowing it.
+/// Method: every option whose value is a text of one's own names a file, or stands here as one that does not.
+#[test]
+fn every_option_that_names_a_file_says_so() {
+    let others = [
+        // Names of marks on disks, of operations, of jobs.
+        "overwrite_signature",
+        "replay_skip",
+        "wait_for",
+        // A program, and its arguments: permitted by name alone.
+        "command",
+        "program",
+        // An address.
+        "source",
+    ];
+    let is_text = |kind| {
+        matches!(kind, ValueKind::Path | ValueKind::Paths | ValueKind::Names | ValueKind::Words | ValueKind::Address)
+    };
+    let named: Vec<&str> = TABLE.iter().filter(|row| row.names_path()).map(|row| row.name).collect();
+    for row in TABLE.iter().filter(|row| is_text(row.kind)) {
+        assert!(row.names_path() != others.contains(&row.name), "`{}`: does it name a file?", row.name);
+    }
+    for name in ["filename", "read_iolog", "write_iolog", "replay_redirect", "write_bw_log", "overwrite_existing"] {
+        assert!(named.contains(&name), "{name}");
+    }
+}

@@ -1,0 +1,191 @@
+//! Jobs that transfer nothing: engines on names and on empty files.
+
+use super::*;
+
+/// Goal: an engine that changes a file is held to the rules of writing, whatever the operation is called.
+#[test]
+fn engines_that_move_no_data_begin_with_an_empty_file_and_spare_what_exists() {
+    for engine in ["falloc", "ftruncate"] {
+        let job = plan_one(&[("size", "1m"), ("rw", "write"), ("ioengine", engine)]).unwrap();
+        assert_eq!((job.files[0].prepare, job.direct), (Prepare::CreateEmpty, DirectPolicy::Off), "{engine}");
+        assert!(job.modifies_files());
+        let device =
+            [("filename", "/dev/vdb"), ("overwrite_existing", "/dev/vdb"), ("rw", "write"), ("ioengine", engine)];
+        assert_eq!(rule_name(&device), "engine_lacks", "{engine}");
+    }
+    let read = [("filename", "/mnt/old"), ("rw", "read"), ("ioengine", "falloc")];
+    assert_eq!(rule_name(&read), "existing_target_not_named", "falloc allocates when it reads");
+    assert!(plan_one(&[&read[..], &[("overwrite_existing", "/mnt/old")]].concat()).unwrap().modifies_files());
+    let cut =
+        [("filename", "/mnt/old"), ("overwrite_existing", "/mnt/old"), ("rw", "write"), ("ioengine", "ftruncate")];
+    assert!(plan_one(&cut).is_ok(), "all that is cut was named");
+    let behind = [&cut[..], &[("size", "4k")]].concat();
+    assert_eq!(rule_name(&behind), "engine_lacks", "what lies behind the region is never cut");
+    for engine in ["falloc", "ftruncate"] {
+        let longer = [
+            ("filename", "/mnt/old"),
+            ("overwrite_existing", "/mnt/old"),
+            ("rw", "write"),
+            ("size", "1g"),
+            ("ioengine", engine),
+        ];
+        assert_eq!(rule_name(&longer), "size_beyond_target", "{engine}");
+        let job = plan_one(&[&longer[..], &[("extend_existing", "/mnt/old")]].concat()).unwrap();
+        assert_eq!(job.files[0].prepare, Prepare::CreateEmpty, "{engine}");
+        assert!(job.files[0].extends_from.is_some() && !job.files[0].remove_after, "{engine}");
+    }
+    assert_eq!(rule_name(&[("size", "1m"), ("rw", "read"), ("ioengine", "ftruncate")]), "engine_lacks");
+    assert_eq!(plan_one(&[("size", "1m"), ("ioengine", "posixaio"), ("iodepth", "16")]).unwrap().queue.depth, 16);
+}
+
+/// Goal: names are counted, not bytes, and each is used once by who makes or removes it.
+#[test]
+fn engines_on_names_have_a_directory_of_their_own_and_one_io_a_name() {
+    let of = |more: &[(&'static str, &'static str)]| {
+        plan_one(&[&[("directory", "/mnt"), ("nrfiles", "300"), ("rw", "write")][..], more].concat())
+    };
+    for engine in ["filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete"] {
+        let job = of(&[("ioengine", engine), ("filesize", "4k"), ("size", "8m")]).unwrap();
+        let file = &job.files[0];
+        assert_eq!((file.path.as_str(), file.size_bytes, file.prepare), ("/mnt/trueio-a-names", 300, Prepare::Nothing));
+        assert_eq!((job.limits.io_bytes, job.pattern.write_sizes), (300, BlockSizes::Fixed(1)), "{engine}");
+        let again = of(&[("ioengine", engine), ("loops", "2")]);
+        assert_eq!(again.is_ok(), engine.ends_with("stat"), "{engine}");
+        assert!(of(&[("ioengine", engine), ("iodepth", "2")]).is_err());
+        assert!(of(&[("ioengine", engine), ("verify", "md5")]).is_err());
+    }
+    assert_eq!(rule_name(&[("ioengine", "filestat"), ("filename", "/mnt/old"), ("rw", "read")]), "engine_lacks");
+    assert_eq!(rule_name(&[("ioengine", "filestat"), ("directory", "/cdrom")]), "cannot_create_here");
+    assert_eq!(rule_name(&[("ioengine", "cpuio"), ("cpuload", "50")]), "incomplete");
+    assert_eq!(rule_name(&[("ioengine", "cpuio"), ("runtime", "1s")]), "incomplete");
+    assert!(plan_one(&[("ioengine", "cpuio"), ("cpuload", "50"), ("exit_on_io_done", "1")]).is_ok());
+}
+
+/// Goal: of fio's jobs the I/Os and bytes are known that fio counts for names, and what they limit, in names; those of the
+/// plan stay one name each.
+#[test]
+fn names_of_fios_jobs_are_counted_as_fio_counts_them() {
+    let planned = |more: &[(&'static str, &'static str)]| {
+        let own = [("directory", "/mnt"), ("nrfiles", "50"), ("rw", "write"), ("ioengine", "filestat")];
+        let own = own.into_iter().filter(|(name, _)| !more.iter().any(|(other, _)| name == other));
+        let spec = spec("a", &own.chain(more.iter().copied()).collect::<Vec<_>>());
+        let spec = JobSpec { fio: Some(Box::default()), ..spec };
+        plan(&[spec], &Described, &machine()).map(|mut plan| plan.jobs.remove(0))
+    };
+    // Names of a pass, and the I/Os and bytes of each that they are counted as.
+    let of = |more: &[(&'static str, &'static str)]| {
+        let job = planned(more).expect("it is planned");
+        let counts = job.output.names.expect("it is fio's");
+        assert_eq!((job.files[0].size_bytes, job.limits.io_bytes), (50.min(job.files[0].size_bytes), counts.names));
+        assert_eq!(job.pattern.write_sizes, BlockSizes::Fixed(1));
+        (counts.names, counts.ios, counts.block_bytes)
+    };
+    let (four, one) = (("filesize", "4k"), ("bs", "1k"));
+    assert_eq!(of(&[]), (50, 50, 4096));
+    assert_eq!(of(&[four]), (50, 50, 4096));
+    assert_eq!(of(&[four, one]), (50, 200, 1024));
+    assert_eq!(of(&[("size", "200k"), one]), (50, 200, 1024));
+    assert_eq!(of(&[four, ("bs", "3000")]), (50, 50, 3000));
+    assert_eq!(of(&[four, ("size", "80k")]), (20, 20, 4096));
+    assert_eq!(of(&[four, ("size", "8m")]), (50, 50, 4096));
+    assert_eq!(of(&[four, one, ("io_size", "50%")]), (50, 100, 1024));
+    assert_eq!(of(&[four, one, ("io_size", "30k")]), (30, 30, 1024));
+    assert_eq!(of(&[four, ("io_size", "50001"), ("bs", "3000")]), (17, 17, 3000));
+    assert_eq!(of(&[four, ("io_size", "480k")]), (120, 120, 4096));
+    assert_eq!(of(&[four, one, ("number_ios", "22")]), (22, 22, 1024));
+    assert_eq!(of(&[four, one, ("number_ios", "122")]), (50, 122, 1024));
+    assert_eq!(of(&[four, one, ("number_ios", "22"), ("file_service_type", "sequential")]), (6, 22, 1024));
+    assert_eq!(of(&[("filesize", "4k-8k"), one]), (50, 300, 1024));
+    let timed = [four, one, ("number_ios", "322"), ("io_size", "1k"), ("time_based", "1"), ("runtime", "1s")];
+    assert_eq!(of(&timed), (50, 200, 1024));
+    assert_eq!(planned(&timed).expect("it is planned").limits.io_count, Some(100));
+    // Rates go by names, of which each is an I/O; a byte of ours is a block of fio's.
+    let paced = planned(&[four, ("rate", "40k"), ("rate_min", "10000")]).expect("it is planned");
+    assert_eq!((paced.pace.and_then(|pace| pace.bytes_per_s), paced.guard.bytes_per_s_min), (Some(10.0), 3));
+    assert_eq!(planned(&[four, ("rate_iops", "7")]).expect("it is planned").pace.and_then(|p| p.ios_per_s), Some(7.0));
+    let rule = |more: &[(&'static str, &'static str)]| planned(more).expect_err("it is refused").rule.name();
+    for more in [
+        &[four, one, ("rate", "40k")][..],
+        &[four, one, ("rate_iops", "7")],
+        &[four, one, ("thinktime", "1ms")],
+        &[four, ("bsrange", "1k-4k")],
+        &[four, ("rw", "rw"), ("bs", "1k,2k")],
+        &[four, ("steadystate", "bw:10%"), ("steadystate_duration", "2s")],
+        &[four, one, ("steadystate", "iops:10%"), ("steadystate_duration", "2s")],
+        &[four, ("ioengine", "filecreate"), ("io_size", "400k")],
+    ] {
+        assert_eq!(rule(more), "engine_lacks", "{more:?}");
+    }
+    assert!(planned(&[four, ("steadystate", "iops:10%"), ("steadystate_duration", "2s")]).is_ok());
+    // fio makes some of the names, or none, and says that all is well.
+    assert_eq!(rule(&[four, ("bs", "16k")]), "block_beyond_size");
+    assert_eq!(rule(&[("size", "100k")]), "block_beyond_size");
+    // Jobs of ours count names.
+    assert_eq!(plan_one(&[("ioengine", "filestat"), four]).expect("it is planned").output.names, None);
+}
+
+/// Goal: what a job without I/O cannot do is told, and nothing of it is left in the plan to replace a log or to be waited for.
+#[test]
+fn jobs_without_io_say_what_has_no_effect_on_them_and_keep_none_of_it() {
+    let idle: [&[(&str, &str)]; 3] = [
+        &[("create_only", "1"), ("size", "1m"), ("rw", "write")],
+        &[("ioengine", "exec"), ("program", "dd")],
+        &[("ioengine", "cpuio"), ("cpuload", "10"), ("runtime", "1s")],
+    ];
+    let meaningless: [&[(&str, &str)]; 14] = [
+        &[("ramp_time", "1s")],
+        &[("rate", "1m")],
+        &[("rate_iops", "10")],
+        &[("rate_min", "1m")],
+        &[("max_latency", "1s")],
+        &[("thinktime", "1ms")],
+        &[("flow", "2")],
+        &[("latency_target", "1ms"), ("latency_window", "1s")],
+        &[("steadystate_duration", "5s")],
+        &[("write_bw_log", "l")],
+        &[("write_lat_log", "l"), ("log_avg_msec", "100")],
+        &[("number_ios", "10")],
+        &[("trace_syscalls", "1")],
+        &[("end_fsync", "1")],
+    ];
+    for base in idle {
+        let quiet = plan(&[spec("a", base)], &Described, &machine()).unwrap();
+        for more in meaningless {
+            let options = [base, more].concat();
+            // It runs through the ramp of those beside it if it has an end.
+            if more[0].0 == "ramp_time" && base[0].1 == "cpuio" {
+                continue;
+            }
+            let told = plan(&[spec("a", &options)], &Described, &machine()).unwrap();
+            let beginning = format!("`{} = ", more[0].0);
+            let notes: Vec<_> = told.notes.iter().filter(|note| note.contains(&beginning)).collect();
+            assert!(notes.len() == 1 && notes[0].contains("has no effect"), "{options:?}: {:?}", told.notes);
+            let job = &told.jobs[0];
+            assert_eq!((&job.control, &job.guard), (&quiet.jobs[0].control, &quiet.jobs[0].guard), "{options:?}");
+            assert!(job.output.logs.is_empty() && job.pace.is_none() && job.think.is_none(), "{options:?}");
+            assert!(!job.trace_syscalls, "{options:?}");
+        }
+    }
+    let reduced = [("rw", "read"), ("ioengine", "null"), ("size", "1m"), ("write_lat_log", "l"), ("gtod_reduce", "1")];
+    let reduced = plan(&[spec("a", &reduced)], &Described, &machine()).unwrap();
+    assert!(reduced.notes.iter().any(|note| note.contains("has no effect: every latency")), "{:?}", reduced.notes);
+    let with = |more: &[(&'static str, &'static str)]| [idle[0], more].concat();
+    assert_eq!(rule_name(&with(&[("verify", "crc32c"), ("verify_only", "1")])), "contradiction");
+    let quiet = plan_one(&with(&[("verify", "crc32c"), ("write_iolog", "l")])).unwrap();
+    assert!(quiet.verify.is_none() && quiet.output.logs.iolog.is_none());
+    assert!(plan_one(&[("read_iolog", "read.log"), ("create_only", "1")]).unwrap().replay.is_none());
+    // With an end, a program runs as long as those beside it measure.
+    let ramp = [idle[1], &[("ramp_time", "1s"), ("runtime", "2s"), ("rw", "write"), ("size", "4k")]].concat();
+    let notes = plan(&[spec("a", &ramp)], &Described, &machine()).unwrap().notes;
+    assert!(notes.iter().all(|note| !note.contains("ramp_time")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("`size = 4k` (") && note.ends_with("exec does no I/O")), "{notes:?}");
+}
+
+#[test]
+fn jobs_without_io_break_no_group_that_becomes_steady_together() {
+    let steady = [("size", "1m"), ("steadystate_duration", "5s"), ("group_reporting", "1")];
+    let exec = [("ioengine", "exec"), ("program", "dd"), ("group_reporting", "1")];
+    let jobs = [spec("a", &steady), spec("b", &exec), spec("c", &steady)];
+    let plan = plan(&jobs, &Described, &machine()).expect("a plan");
+    assert_eq!(plan.jobs.iter().map(|job| job.control.criterion.is_some()).collect::<Vec<_>>(), [true, false, true]);
+}
