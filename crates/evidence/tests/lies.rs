@@ -138,7 +138,7 @@ fn cached_reads_are_said_to_come_from_the_page_cache() {
     let folder = folder();
     let path = folder.path().join("data");
     drop(stored_file(&path, SIZE));
-    // Most of it: where memory is short, the kernel may take some pages back at any time.
+    // How much of it the check saw is not asserted: the kernel may take pages back at any time. Up to a tenth is no suspicion.
     assert_eq!(std::fs::read(&path).expect("the file").len() as u64, SIZE);
     let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Off), |calls| {
         calls.blocks(OpKind::Read, &open(&path, 0), &path, BLOCKS);

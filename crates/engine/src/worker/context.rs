@@ -111,7 +111,8 @@ impl WorkerContext<'_> {
         self.waits_for.iter().for_each(|gate| gate.wait(self.stop));
     }
 
-    /// Ends the jobs beside the worker's, if it is to.
+    /// Ends the jobs beside the worker's, if it is to. [`Self::finished`] does so, too; who shares something with them does it
+    /// before it leaves that, so that they do not go on alone meanwhile.
     pub(crate) fn end_others(&self, has_failed: bool) {
         let scheduling = &self.plan.scheduling;
         // A job without a measured part has not ended first: it never ran beside the others.

@@ -39,11 +39,10 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 self.fatal = Some("the job ended within its ramp: nothing was measured".to_owned());
             }
         }
+        self.context.end_others(self.fatal.is_some() || self.has_failures());
         if let Some(zoned) = &mut self.zoned {
             zoned.leave();
         }
-        // Before they go on without it.
-        self.context.end_others(self.fatal.is_some() || self.has_failures());
         // Nobody judges or waits for what comes now.
         (self.spans, self.share, self.locks) = (None, None, None);
         let usage = thread_usage();
