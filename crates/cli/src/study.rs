@@ -31,6 +31,7 @@ const IDLE_NS: u64 = 20_000_000;
 pub(crate) const ABOUT: &str = "Published experiments, repeated: yours beside theirs";
 
 /// The command line.
+#[expect(clippy::too_many_lines, reason = "until it is split")]
 pub(crate) fn arguments(command: Command) -> Command {
     command
         .long_about(

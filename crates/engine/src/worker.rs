@@ -188,6 +188,7 @@ pub struct Worker<'a, E, C> {
 
 impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     /// A worker that is ready to run. The engine was made over `pool`'s region.
+    #[expect(clippy::too_many_lines, reason = "until it is split")]
     pub fn new(context: &'a WorkerContext<'a>, engine: E, clock: C, mut pool: Buffers) -> Self {
         let plan = context.plan;
         let depth = plan.queue.depth as usize;
@@ -396,6 +397,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     }
 
     /// The loop itself. `last` becomes the moment of the last completion.
+    #[expect(clippy::too_many_lines, reason = "until it is split")]
     fn issue_all(&mut self, last: &mut u64) -> Result<(), EngineError> {
         let is_replayed = self.context.plan.replay.is_some();
         let is_timed = self.calendar.is_some()

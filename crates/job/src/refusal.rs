@@ -567,6 +567,7 @@ impl Rule {
     }
 
     /// What to do about it.
+    #[expect(clippy::too_many_lines, reason = "until it is split")]
     pub fn hint(&self) -> String {
         match self {
             Rule::NoJobs => "add a table `[job.NAME]` to the job file".into(),

@@ -379,6 +379,7 @@ impl ValueKind {
     ///
     /// # Errors
     /// A sentence that says what is wrong with the text.
+    #[expect(clippy::too_many_lines, reason = "until it is split")]
     pub fn read(self, text: &str) -> Result<Value, String> {
         match self {
             ValueKind::Choice(choices) => choices

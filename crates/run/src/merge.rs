@@ -41,6 +41,7 @@ pub(crate) fn merge(
 }
 
 /// The same, without keeping any apart.
+#[expect(clippy::too_many_lines, reason = "until it is split")]
 fn merge_all(
     plan: &JobPlan,
     reports: Vec<WorkerReport>,

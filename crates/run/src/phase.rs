@@ -86,6 +86,7 @@ pub(crate) struct Witnesses<'a> {
 
 impl Setting<'_> {
     /// Runs a phase's jobs and judges them.
+    #[expect(clippy::too_many_lines, reason = "until it is split")]
     pub(crate) fn run(
         &self,
         jobs: &[JobPlan],
@@ -294,6 +295,7 @@ impl Setting<'_> {
     }
 
     /// Runs the workers; counts just before the measured part and just after it.
+    #[expect(clippy::too_many_lines, reason = "until it is split")]
     pub(crate) fn measure(
         &self,
         jobs: &[JobPlan],

@@ -586,6 +586,7 @@ impl Study {
 }
 
 /// Everything that can be told without a machine.
+#[expect(clippy::too_many_lines, reason = "until it is split")]
 fn check(definition: &Definition) -> Result<(), String> {
     if definition.format != DEFINITION_FORMAT {
         return Err(format!("its format is {}, and {DEFINITION_FORMAT} is what can be read here", definition.format));

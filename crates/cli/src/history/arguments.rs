@@ -7,6 +7,7 @@ use std::path::PathBuf;
 pub(crate) const ABOUT: &str = "What was measured before: list, show, tag, compare, export";
 
 /// The command's subcommands. Without one it lists.
+#[expect(clippy::too_many_lines, reason = "until it is split")]
 pub(crate) fn arguments(command: Command) -> Command {
     let id = || Arg::new("id").value_name("ID").required(true).help("An id, or its beginning");
     let tags = || Arg::new("tags").value_name("TAG").required(true).num_args(1..).help("One or several words");

@@ -13,6 +13,7 @@ use std::mem::ManuallyDrop;
 use trueio_model::{OpKind, SyncMode};
 
 impl<E: Engine, C: Clock> Worker<'_, E, C> {
+    #[expect(clippy::too_many_lines, reason = "until it is split")]
     pub(super) fn finish(mut self, mut last: u64) -> WorkerReport {
         let plan = self.context.plan;
         // A job that had nothing in flight at its end was measured until then all the same.

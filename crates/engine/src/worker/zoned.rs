@@ -329,6 +329,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         self.context.plan.files.get(usize::from(file)).map_or("", |file| &file.path)
     }
 
+    #[expect(clippy::too_many_lines, reason = "until it is split")]
     fn place_write(&mut self, zoned: &mut Zoned, request: &mut Request) -> Found {
         let index = usize::from(request.file);
         let mut random = zoned.files[index].map.number_at(request.offset);

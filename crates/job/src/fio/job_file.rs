@@ -58,6 +58,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    #[expect(clippy::too_many_lines, reason = "until it is split")]
     fn file(&mut self, path: &str, text: &str, depth: usize) {
         if text.len() > FILE_BYTES_MAX {
             let place = Place::line(path, 1, "");

@@ -493,6 +493,7 @@ fn read_sections(
 }
 
 /// Options of the program.
+#[expect(clippy::too_many_lines, reason = "until it is split")]
 fn program_option(
     name: &'static str,
     value: Option<&str>,

@@ -62,6 +62,7 @@ impl Ops {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "until it is split")]
 pub(super) fn plan_job(
     planner: &mut Planner,
     values: &mut Values,

@@ -447,6 +447,7 @@ fn entries_of(units: Vec<Unit<'_>>) -> Vec<Vec<Unit<'_>>> {
     entries
 }
 
+#[expect(clippy::too_many_lines, reason = "until it is split")]
 fn entry<'a>(units: &[Unit<'a>], started_ms: u64, is_interim: bool) -> Entry<'a> {
     let (first, last) = (&units[0], &units[units.len() - 1]);
     let output = &first.plan.output;
