@@ -18,7 +18,7 @@
 //!
 //! Source: Blackman, Vigna, "Scrambled Linear Pseudorandom Number Generators" (2021).
 
-use crate::pattern::mix64;
+use crate::seed::mix64;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use trueio_model::{Content, ContentKind};

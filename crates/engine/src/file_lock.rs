@@ -11,14 +11,14 @@ use std::time::Duration;
 /// A file's lock.
 #[derive(Debug, Default)]
 pub struct FileLock {
-    state: Mutex<State>,
+    state: Mutex<LockState>,
     changed: Condvar,
     /// How many queue; may be looked at without the state.
     waiting: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LockState {
     /// Who has it, together with others.
     sharers: u32,
     /// Somebody has it alone.
@@ -29,7 +29,7 @@ struct State {
 }
 
 impl FileLock {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LockState> {
         // No state is left half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -57,7 +57,7 @@ impl FileLock {
 
     /// Takes it as soon as it is free and the place is the first of the queue; false if that did not come about in time.
     pub(crate) fn wait(&self, place: u64, is_shared: bool, limit: Duration) -> bool {
-        let can_take = |state: &mut State| state.queue.front() == Some(&place) && state.take(is_shared);
+        let can_take = |state: &mut LockState| state.queue.front() == Some(&place) && state.take(is_shared);
         let state = self.state();
         let waited = self.changed.wait_timeout_while(state, limit, |state| !can_take(state));
         let (mut state, result) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -92,7 +92,7 @@ impl FileLock {
     }
 }
 
-impl State {
+impl LockState {
     fn take(&mut self, is_shared: bool) -> bool {
         if self.is_taken || !is_shared && self.sharers > 0 {
             return false;

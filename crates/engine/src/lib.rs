@@ -29,8 +29,10 @@ mod replay;
 mod request;
 mod ruler;
 mod sample;
+mod seed;
 mod snapshot;
 mod source;
+mod target;
 mod verify;
 mod worker;
 mod zones;
@@ -42,8 +44,8 @@ pub use credentials::{Access, Acting, become_user, may_use, user_of};
 pub use engines::{
     Availability, BlockingEngine, Call, Completion, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup,
     Falloc, Filecreate, Filedelete, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NameCall,
-    NamesEngine, NullEngine, PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, Sync, TargetFile,
-    TrimCall, Vsync, advise, availability,
+    NamesEngine, NullEngine, PosixaioEngine, Psync, Pvsync, Pvsync2, SimulatedEngine, Splice, SyncCall, Vsync, advise,
+    availability,
 };
 pub use file_lock::FileLock;
 pub use log::{IoStep, IssuedIo, LogChunk, LogDoor, LoggedIo, log_channel};
@@ -54,6 +56,7 @@ pub use request::Request;
 pub use ruler::measure_ruler;
 pub use snapshot::Snapshot;
 pub use source::{Body, BodyServer, SourceComparison, SourceError, compare_with_source, source_length};
+pub use target::{TargetFile, TrimCall};
 pub use verify::{BLOCK_HEADER_BYTES, BlockHeader};
 pub use worker::{Flow, Gate, Passed, SpanFigures, SpanJudge, Start, Worker, WorkerContext, operations, run_worker};
 pub use zones::ZoneMap;

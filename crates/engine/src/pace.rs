@@ -7,7 +7,7 @@
 //! Poisson distances are drawn as `−ln(1 − u) / rate` in floating point and summed in nanoseconds,
 //! so that a rate of 600,000 a second is one (whole microseconds would make it 1,000,000 or 500,000).
 
-use crate::pattern::worker_seed;
+use crate::seed::worker_seed;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use trueio_model::{Arrivals, JobPlan, OpKind};

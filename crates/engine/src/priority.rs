@@ -9,7 +9,7 @@
 //!
 //! Cannot see: whether a scheduler heeds a priority. The kernel takes it with the request, no more.
 
-use crate::pattern::mix64;
+use crate::seed::mix64;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use trueio_model::{Histogram, IoPriority, JobPlan, LatencySet, OpKind, PriorityRecord, PriorityShare};

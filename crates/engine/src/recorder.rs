@@ -8,7 +8,6 @@
 //! Progress is a few relaxed atomic stores per interval, on a cache line of the worker's own.
 
 use crate::priority::PriorityRecorder;
-use crate::worker::INTERVAL_NS;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use trueio_model::{
@@ -16,6 +15,8 @@ use trueio_model::{
     SeriesRow, ThreadUsage, VerifyFailure, ZoneUse,
 };
 
+/// Length of an interval of the series, and of a progress update.
+pub(crate) const INTERVAL_NS: u64 = 100_000_000;
 /// Rows kept at most; 36,000 of 100 ms are an hour.
 const SERIES_ROWS_MAX: usize = 36_000;
 const _: () = assert!(SERIES_ROWS_MAX.is_multiple_of(2));

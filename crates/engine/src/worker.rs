@@ -17,16 +17,18 @@ use crate::batch::Sharing;
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::content::ContentSource;
-use crate::engines::{Completion, Engine, EngineError, TargetFile, sync_range};
+use crate::engines::{Completion, Engine, EngineError, sync_range};
 use crate::log::{IssuedIo, LogBuffer};
 use crate::pace::Calendar;
-use crate::pattern::{Generator, worker_seed};
+use crate::pattern::Generator;
 use crate::priority::PriorityRecorder;
-use crate::recorder::{Recorder, WorkerReport, slot_of};
+use crate::recorder::{INTERVAL_NS, Recorder, WorkerReport, slot_of};
 use crate::replay::Replay;
 use crate::request::{REQUEST_BLOCK, Request};
 use crate::sample::Samples;
+use crate::seed::worker_seed;
 use crate::source::HttpSource;
+use crate::target::TargetFile;
 use launch::chain;
 use locking::Locks;
 use read_back::ReadingBack;
@@ -75,8 +77,6 @@ pub use spans::{SpanFigures, SpanJudge};
 pub use start::{Gate, Start};
 pub(crate) use usage::{thread_usage, usage_of, used};
 
-/// Length of a series row and of a progress update.
-pub(crate) const INTERVAL_NS: u64 = 100_000_000;
 /// Failures of different kinds that are kept; every failure is counted.
 pub(crate) const FAILURES_MAX: usize = 16;
 

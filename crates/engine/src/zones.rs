@@ -13,7 +13,7 @@
 
 pub(crate) use kernel::{finish_zone, reset_zone};
 
-use crate::engines::TargetFile;
+use crate::target::TargetFile;
 use kernel::report;
 use std::fs::File;
 use std::io;
@@ -75,11 +75,11 @@ pub struct ZoneMap {
     device_open_max: u32,
     /// Workers that write and have not ended.
     writers: AtomicU32,
-    state: Mutex<State>,
+    state: Mutex<ZoneTable>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ZoneTable {
     zones: Vec<Zone>,
     open: Vec<u32>,
     /// Bytes written in parts of the file that somebody watches.
@@ -124,7 +124,7 @@ pub(crate) struct Wish {
     pub(crate) length: u32,
     /// The zones that may be used.
     pub(crate) region: Range<u32>,
-    /// A full zone is reset; otherwise the answer is [`Place::Full`].
+    /// A full zone is reset; otherwise the answer is [`Placement::Full`].
     pub(crate) resets_full: bool,
     /// The zone is reset if anything was written to it.
     pub(crate) resets_now: bool,
@@ -138,7 +138,7 @@ pub(crate) struct Wish {
 
 /// Where a write goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Placement {
     /// Here, so many bytes; the zone is held.
     At(u64, u32),
     /// Anywhere in the zone.
@@ -193,7 +193,7 @@ impl ZoneMap {
 
     fn new(zone_bytes: u64, source: String, device_open_max: u32, zones: Vec<Zone>) -> Self {
         let open = zones.iter().zip(0..).filter(|(zone, _)| zone.is_open).map(|(_, number)| number).collect();
-        let state = Mutex::new(State { zones, open, watched: Vec::new() });
+        let state = Mutex::new(ZoneTable { zones, open, watched: Vec::new() });
         let writers = AtomicU32::new(0);
         Self { zone_bytes, capacity_bytes: 0, source, is_emulated: false, device_open_max, writers, state }
     }
@@ -303,12 +303,12 @@ impl ZoneMap {
     }
 
     /// Where `who`'s write goes. The zone of a place, a reset or a finish is held until it is given back.
-    pub(crate) fn place(&self, who: Member, wish: &Wish) -> Place {
+    pub(crate) fn place(&self, who: Member, wish: &Wish) -> Placement {
         let mut state = self.lock();
         let zone = &state.zones[wish.zone as usize];
         match zone.kind {
-            Kind::Conventional => return Place::Anywhere,
-            Kind::Unusable => return Place::Full,
+            Kind::Conventional => return Placement::Anywhere,
+            Kind::Unusable => return Placement::Full,
             Kind::Sequential => {}
         }
         let mut number = wish.zone;
@@ -322,7 +322,7 @@ impl ZoneMap {
                 match state.instead(who, wish, opener) {
                     Ok(open) => number = open,
                     Err(place) => {
-                        if let Place::Finish(number) = place {
+                        if let Placement::Finish(number) = place {
                             state.zones[number as usize].holder = who.0;
                         }
                         return place;
@@ -332,13 +332,13 @@ impl ZoneMap {
         }
         let zone = &mut state.zones[number as usize];
         if zone.holder != NOBODY {
-            return Place::Held { by_oneself: zone.holder == who.0 };
+            return Placement::Held { by_oneself: zone.holder == who.0 };
         }
         if zone.is_full(wish) {
             let has_room = zone.pointer < zone.limit;
             if zone.is_open && has_room && zone.pointer > zone.start && !self.is_emulated {
                 zone.holder = who.0;
-                return Place::Finish(number);
+                return Placement::Finish(number);
             }
             let is_empty = zone.pointer == zone.start;
             if zone.is_open && !is_empty {
@@ -346,20 +346,20 @@ impl ZoneMap {
             }
             // A reset makes no room in a zone that is empty.
             if !wish.resets_full || is_empty {
-                return Place::Full;
+                return Placement::Full;
             }
             state.zones[number as usize].holder = who.0;
-            return Place::Reset(number);
+            return Placement::Reset(number);
         }
         if wish.resets_now && zone.pointer > zone.start {
             zone.holder = who.0;
-            return Place::Reset(number);
+            return Placement::Reset(number);
         }
         zone.holder = who.0;
         if matches!(zone.opener, NOBODY | OTHERS) {
             zone.opener = who.0;
         }
-        let place = Place::At(zone.pointer, zone.room(wish));
+        let place = Placement::At(zone.pointer, zone.room(wish));
         if !std::mem::replace(&mut zone.is_open, true) {
             state.open.push(number);
         }
@@ -480,7 +480,7 @@ impl ZoneMap {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ZoneTable> {
         self.state.lock().expect("nobody panics while holding the zones")
     }
 }
@@ -519,10 +519,10 @@ impl Zone {
     }
 }
 
-impl State {
+impl ZoneTable {
     /// No further zone may be opened: one that is open and has room, in the region; of `opener`, if its own limit
     /// is reached.
-    fn instead(&self, who: Member, wish: &Wish, opener: Option<u32>) -> Result<u32, Place> {
+    fn instead(&self, who: Member, wish: &Wish, opener: Option<u32>) -> Result<u32, Placement> {
         let zone = |number: &u32| &self.zones[*number as usize];
         let suits = |number: &&u32| {
             let zone = zone(number);
@@ -535,7 +535,7 @@ impl State {
             let count = self.open.iter().filter(among).count();
             if count > 0 {
                 let at = (wish.pick % count as u64) as usize;
-                return self.open.iter().filter(among).nth(at).copied().ok_or(Place::Stuck);
+                return self.open.iter().filter(among).nth(at).copied().ok_or(Placement::Stuck);
             }
         }
         // Left by whoever opened it, or with too little room for this write.
@@ -544,11 +544,11 @@ impl State {
             zone.holder == NOBODY && (zone.opener == NOBODY || zone.opener == who.0 && zone.is_full(wish))
         };
         if let Some(number) = self.open.iter().find(is_left) {
-            return Err(Place::Finish(*number));
+            return Err(Placement::Finish(*number));
         }
         match self.open.iter().all(|number| zone(number).opener == OTHERS) {
-            true => Err(Place::Stuck),
-            false => Err(Place::Held { by_oneself: false }),
+            true => Err(Placement::Stuck),
+            false => Err(Placement::Held { by_oneself: false }),
         }
     }
 

@@ -39,7 +39,7 @@ struct Task {
 unsafe impl Send for Task {}
 
 #[derive(Debug)]
-struct State {
+struct TaskQueue {
     waiting: VecDeque<Task>,
     done: VecDeque<Completion>,
     is_closing: bool,
@@ -47,13 +47,13 @@ struct State {
 
 #[derive(Debug)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<TaskQueue>,
     has_task: Condvar,
     has_done: Condvar,
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TaskQueue> {
         self.state.lock().expect("nobody panics while holding the queue")
     }
 }
@@ -125,7 +125,7 @@ impl PosixaioEngine {
     pub fn new(setup: &EngineSetup<'_>) -> Result<Self, EngineError> {
         let depth = setup.depth as usize;
         let shared = Arc::new(Shared {
-            state: Mutex::new(State {
+            state: Mutex::new(TaskQueue {
                 waiting: VecDeque::with_capacity(depth),
                 done: VecDeque::with_capacity(depth),
                 is_closing: false,

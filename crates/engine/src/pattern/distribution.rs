@@ -8,7 +8,8 @@
 //! is the self-similar distribution of Gray et al., "Quickly Generating Billion-Record Synthetic
 //! Databases" (1994): block = count · u^(ln h / ln (1 − h)).
 
-use super::permutation::{Permutation, mix64};
+use super::permutation::Permutation;
+use crate::seed::mix64;
 use rand::RngExt;
 use rand_distr::{Distribution as _, StandardNormal, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;

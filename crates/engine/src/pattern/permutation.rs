@@ -15,6 +15,8 @@
 //! Source: the construction is the usual one of small-domain hash bijections (Wang, "Integer Hash
 //! Functions"; Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
 
+use crate::seed::mix64;
+
 /// Rounds of the bijection of many blocks, and of few.
 const ROUNDS: usize = 6;
 const ROUNDS_OF_FEW: usize = 16;
@@ -34,14 +36,6 @@ pub(crate) struct Permutation {
     /// The next input of the bijection, and where the inputs end (2^k).
     next: u64,
     end: u64,
-}
-
-/// One step of SplitMix64: turns any seed into well mixed bits.
-pub(crate) fn mix64(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 impl Permutation {

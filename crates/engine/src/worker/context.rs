@@ -2,10 +2,10 @@
 
 use super::{Flow, Gate, SpanJudge, Start};
 use crate::clock::AnyClock;
-use crate::engines::TargetFile;
 use crate::log::{IssuedIo, LogDoor};
 use crate::recorder::{Progress, WorkerReport};
 use crate::snapshot::Snapshot;
+use crate::target::TargetFile;
 use crate::zones::ZoneMap;
 use std::cell::Cell;
 use std::sync::Arc;

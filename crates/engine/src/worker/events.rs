@@ -1,11 +1,11 @@
 //! What comes with time and not with an I/O: the ramp's end, a row's end, windows, the deadline.
 
 use super::usage::{thread_usage, used};
-use super::{INTERVAL_NS, Worker, has_work_per_io};
+use super::{Worker, has_work_per_io};
 use crate::batch::{ADAPTED_BATCH_MAX, adapted_batch};
 use crate::clock::Clock;
 use crate::engines::Engine;
-use crate::recorder::{OpRecorder, WorkerReport};
+use crate::recorder::{INTERVAL_NS, OpRecorder, WorkerReport};
 
 impl<E: Engine, C: Clock> Worker<'_, E, C> {
     fn next_boundary(&self) -> u64 {

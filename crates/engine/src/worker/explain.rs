@@ -1,7 +1,7 @@
 //! What went wrong with an I/O and what to do, in words.
 
-use crate::engines::TargetFile;
 use crate::request::Request;
+use crate::target::TargetFile;
 use std::io;
 use trueio_model::OpKind;
 

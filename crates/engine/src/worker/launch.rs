@@ -9,10 +9,10 @@ use crate::credentials::become_user;
 use crate::engines::{
     BlockingEngine, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup, Falloc, Filecreate, Filedelete,
     Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine, PosixaioEngine, Psync,
-    Pvsync, Pvsync2, SimulatedEngine, Splice, Sync, Vsync,
+    Pvsync, Pvsync2, SimulatedEngine, Splice, SyncCall, Vsync,
 };
-use crate::pattern::worker_seed;
 use crate::recorder::WorkerReport;
+use crate::seed::worker_seed;
 use crate::{burn, command, exec};
 use std::io;
 use trueio_model::{BlockSizes, EngineKind, IoPriority, JobPlan, MemoryMode, MemoryPolicy, OpKind, OpMix};
@@ -96,7 +96,7 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         EngineKind::Null if plan.queue.depth == 1 => on_real_clock(context, NullEngine::<true>::new(&setup), pool),
         EngineKind::Null => on_real_clock(context, NullEngine::<false>::new(&setup), pool),
         EngineKind::Psync => on_real_clock(context, BlockingEngine::<Psync>::new(&setup).map_err(error)?, pool),
-        EngineKind::Sync => on_real_clock(context, BlockingEngine::<Sync>::new(&setup).map_err(error)?, pool),
+        EngineKind::Sync => on_real_clock(context, BlockingEngine::<SyncCall>::new(&setup).map_err(error)?, pool),
         EngineKind::Vsync => on_real_clock(context, BlockingEngine::<Vsync>::new(&setup).map_err(error)?, pool),
         EngineKind::Pvsync => on_real_clock(context, BlockingEngine::<Pvsync>::new(&setup).map_err(error)?, pool),
         EngineKind::Pvsync2 => on_real_clock(context, BlockingEngine::<Pvsync2>::new(&setup).map_err(error)?, pool),

@@ -6,9 +6,10 @@
 
 use super::{Wait, Worker};
 use crate::clock::Clock;
-use crate::engines::{Engine, TargetFile};
+use crate::engines::Engine;
 use crate::file_lock::FileLock;
 use crate::request::Request;
+use crate::target::TargetFile;
 use std::sync::Arc;
 use std::time::Duration;
 use trueio_model::{Locking, OpKind};

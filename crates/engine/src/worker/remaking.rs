@@ -8,7 +8,8 @@
 
 use super::Worker;
 use crate::clock::Clock;
-use crate::engines::{Engine, TargetFile, advise};
+use crate::engines::{Engine, advise};
+use crate::target::TargetFile;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -15,7 +15,7 @@ const VERSION: u32 = 1;
 
 /// How far a worker came.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct State {
+pub(super) struct VerifyState {
     format: String,
     version: u32,
     job: String,
@@ -30,7 +30,7 @@ pub(super) struct State {
     synced: Option<u64>,
 }
 
-impl State {
+impl VerifyState {
     pub(super) fn new(job: &JobPlan, worker: u32, (issued, synced): (u64, Option<u64>), run: u64) -> Self {
         let run = format!("{run:016x}");
         let (format, version) = (FORMAT.to_owned(), VERSION);
@@ -95,10 +95,10 @@ impl State {
 }
 
 /// Reads what an earlier run left.
-pub(super) fn load(job: &JobPlan, worker: u32) -> Result<State, String> {
+pub(super) fn load(job: &JobPlan, worker: u32) -> Result<VerifyState, String> {
     let name = job.verify_state_file(worker);
     let text = std::fs::read_to_string(&name).map_err(|e| format!("the verify state `{name}` cannot be read: {e}"))?;
-    let state: State =
+    let state: VerifyState =
         serde_json::from_str(&text).map_err(|e| format!("`{name}` is no verify state of trueio: {e}"))?;
     if state.format != FORMAT || state.version != VERSION {
         return Err(format!("`{name}` is no verify state that this program reads"));
@@ -128,13 +128,13 @@ mod tests {
     #[test]
     fn a_state_of_another_worker_is_not_taken_for_one_of_another_seed() {
         let job = JobPlan { seed: 7, ..JobPlan::plain(EngineKind::Psync, 1 << 20) };
-        let state = State::new(&job, 0, (10, None), 1);
+        let state = VerifyState::new(&job, 0, (10, None), 1);
         assert_eq!(state.compared(false), Ok(10));
         assert!(state.compared(true).unwrap_err().contains("does not say what was synced"));
-        assert_eq!(State::new(&job, 0, (10, Some(4)), 1).compared(true), Ok(4));
-        let of_nothing = State::new(&job, 0, (10, Some(0)), 1).compared(true).unwrap_err();
+        assert_eq!(VerifyState::new(&job, 0, (10, Some(4)), 1).compared(true), Ok(4));
+        let of_nothing = VerifyState::new(&job, 0, (10, Some(0)), 1).compared(true).unwrap_err();
         assert!(of_nothing.contains("nothing was synced"), "{of_nothing}");
-        assert!(State::new(&job, 0, (0, None), 1).compared(false).unwrap_err().contains("nothing was written"));
+        assert!(VerifyState::new(&job, 0, (0, None), 1).compared(false).unwrap_err().contains("nothing was written"));
         assert_eq!(state.check("f", 7, 0), Ok(()));
         let of_seed = state.check("f", 8, 0).unwrap_err();
         assert!(of_seed.contains("the seed 7, and this one has 8"), "{of_seed}");

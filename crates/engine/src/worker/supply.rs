@@ -3,9 +3,10 @@
 
 use super::{Wait, Worker, chain};
 use crate::clock::Clock;
-use crate::engines::{Engine, TargetFile};
+use crate::engines::Engine;
 use crate::request::Request;
 use crate::source::{HttpSource, compare_with_source};
+use crate::target::TargetFile;
 use std::time::Duration;
 
 /// How long the source is waited for while nothing else is to be done: until the next look at a request to stop.

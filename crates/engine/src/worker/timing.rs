@@ -1,8 +1,9 @@
 //! When the next I/O is due, and pauses between I/Os.
 
-use super::{INTERVAL_NS, Slot, Worker};
+use super::{Slot, Worker};
 use crate::clock::Clock;
 use crate::engines::Engine;
+use crate::recorder::INTERVAL_NS;
 use crate::request::Request;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -8,8 +8,9 @@ use super::zoned::Written;
 use super::{FAILURES_MAX, Slot, Worker, state};
 use crate::clock::Clock;
 use crate::engines::{Completion, Engine, EngineError};
-use crate::pattern::{Generator, mix64};
+use crate::pattern::Generator;
 use crate::request::{REQUEST_BLOCK, Request};
+use crate::seed::mix64;
 use crate::verify::{self, BlockSeal};
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -91,9 +92,9 @@ impl Verifier {
     }
 
     /// What is saved of a job that issued so many requests.
-    pub(super) fn state(&self, job: &JobPlan, worker: u32, issued: u64) -> state::State {
+    pub(super) fn state(&self, job: &JobPlan, worker: u32, issued: u64) -> state::VerifyState {
         let synced = self.plan.synced_only.then(|| self.compared(issued));
-        state::State::new(job, worker, (issued, synced), self.run)
+        state::VerifyState::new(job, worker, (issued, synced), self.run)
     }
 }
 

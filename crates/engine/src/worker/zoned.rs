@@ -10,7 +10,7 @@ use super::{Wait, Worker};
 use crate::clock::Clock;
 use crate::engines::Engine;
 use crate::request::Request;
-use crate::zones::{Member, Place, View, Wish, ZoneMap, finish_zone, reset_zone};
+use crate::zones::{Member, Placement, View, Wish, ZoneMap, finish_zone, reset_zone};
 use std::collections::TryReserveError;
 use std::io;
 use std::ops::Range;
@@ -364,7 +364,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             let file = &mut zoned.files[index];
             let cursor = &mut file.cursors[1];
             match place {
-                Place::At(offset, length) => {
+                Placement::At(offset, length) => {
                     let placed = Request { offset, length, ..*request };
                     if zoned.is_ordered && self.overlaps_in_flight(&placed) {
                         file.map.give_back(file.map.number_at(offset));
@@ -377,11 +377,11 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 }
                 // A write that its own zone does not take now stays among those that are written in order: otherwise a
                 // deep queue would end in the few zones that take any write at any time.
-                Place::Anywhere if held > 0 => {
+                Placement::Anywhere if held > 0 => {
                     held += 1;
                     random = file.after(random);
                 }
-                Place::Anywhere => {
+                Placement::Anywhere => {
                     let bounds = file.map.bounds(zone);
                     let last = bounds.end.saturating_sub(u64::from(request.length));
                     let offset = match (zoned.is_random, cursor.is_entered) {
@@ -409,13 +409,13 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                     return Found::Placed;
                 }
                 // A random job need not wait for this one.
-                Place::Held { .. } if zoned.is_random && held < HELD_MAX.min(file.zones.len()) => {
+                Placement::Held { .. } if zoned.is_random && held < HELD_MAX.min(file.zones.len()) => {
                     held += 1;
                     random = file.after(random);
                 }
-                Place::Held { by_oneself: true } => return Found::Wait(Wait::Everything),
-                Place::Held { by_oneself: false } => return Found::Wait(Wait::Flow),
-                Place::Reset(number) => {
+                Placement::Held { by_oneself: true } => return Found::Wait(Wait::Everything),
+                Placement::Held { by_oneself: false } => return Found::Wait(Wait::Flow),
+                Placement::Reset(number) => {
                     // Else a read would find nothing, or what is written next.
                     if zoned.is_mixed && self.reads_in_flight(request.file, &file.map.bounds(number)) {
                         file.map.give_back(number);
@@ -425,12 +425,12 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                         return Found::Wait(Wait::Everything);
                     }
                 }
-                Place::Finish(number) => {
+                Placement::Finish(number) => {
                     if !self.finish_held(zoned, request.file, number) {
                         return Found::Wait(Wait::Everything);
                     }
                 }
-                Place::Full => {
+                Placement::Full => {
                     passed_over += 1;
                     if zoned.is_random {
                         random = file.after(random);
@@ -438,7 +438,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                         cursor.advance(&file.zones, zoned.plan.skip_zones);
                     }
                 }
-                Place::Stuck => {
+                Placement::Stuck => {
                     let open_max = file.open_max;
                     let path = self.plan_path(request.file);
                     self.fatal.get_or_insert(format!(

@@ -175,9 +175,9 @@ impl Positions {
 
 /// `lseek`, then `read` or `write`.
 #[derive(Debug)]
-pub struct Sync(Positions);
+pub struct SyncCall(Positions);
 
-impl Call for Sync {
+impl Call for SyncCall {
     const KIND: EngineKind = EngineKind::Sync;
 
     fn new(setup: &EngineSetup<'_>) -> Result<Self, EngineError> {

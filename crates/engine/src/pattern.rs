@@ -16,20 +16,15 @@ mod steps;
 use crate::pace::Calendar;
 use crate::replay::Replay;
 use crate::request::{REQUEST_BLOCK, Request};
+use crate::seed::{mix64, worker_seed};
 use distribution::{BlockSampler, FileSampler, below};
 use free_map::FreeMap;
 use permutation::Permutation;
-pub(crate) use permutation::mix64;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rounds::Rounds;
 use steps::{Region, Stepper};
 use trueio_model::{BlockSizes, Distribution, FileSelection, JobPlan, OpKind, OpMix, Order, Steps};
-
-/// The seed of one worker of a job.
-pub(crate) fn worker_seed(plan: &JobPlan, worker: u32) -> u64 {
-    mix64(plan.seed ^ mix64(u64::from(worker)))
-}
 
 /// Produces a worker's requests, in order.
 #[derive(Debug)]
@@ -291,13 +286,13 @@ struct FileCursor {
     pass: u64,
     /// Bytes after which a pass of a job with steps is over.
     pass_bytes: u64,
-    place: Place,
+    place: OffsetOrder,
     stepper: Stepper,
 }
 
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one a file, made once; a box would cost a jump an I/O")]
-enum Place {
+enum OffsetOrder {
     /// The next byte of reads, writes and trims, from the region's start.
     Sequential { next: [u64; 3] },
     /// Fixed size, every block once a pass; `left` of them to come (kept where passes are looked at).
@@ -368,11 +363,11 @@ impl Generator {
                 let unit_count = file.size_bytes / unit;
                 assert!(unit_count > 0, "the plan holds at least one block a file");
                 let place = match &pattern.order {
-                    Order::Sequential => Place::Sequential { next: [0; 3] },
+                    Order::Sequential => OffsetOrder::Sequential { next: [0; 3] },
                     Order::Random { distribution: Distribution::Uniform, each_block_once: true } => {
                         first_pass(unit_count, seed, fixed.is_some())
                     }
-                    Order::Random { distribution, .. } => Place::Sampled {
+                    Order::Random { distribution, .. } => OffsetOrder::Sampled {
                         sampler: BlockSampler::new(distribution, unit_count, unit, seed),
                         left: unit_count * unit,
                     },
@@ -402,7 +397,7 @@ impl Generator {
         });
         // Of one operation in order, or each block once: there a pass ends where a block of requests does.
         let is_simple = matches!(pattern.mix, OpMix::Only(_))
-            && files.iter().all(|file| matches!(file.place, Place::Sequential { .. } | Place::Once { .. }));
+            && files.iter().all(|file| matches!(file.place, OffsetOrder::Sequential { .. } | OffsetOrder::Once { .. }));
         let is_plain = files.len() == 1
             && flush.is_none()
             && steps.is_none()
@@ -511,7 +506,7 @@ impl Generator {
     /// [`Self::unit_bytes`]. `None` if its place follows from another one, or from a log.
     pub(crate) fn drawn(&self, request: &Request) -> Option<u64> {
         let file = self.files.get(usize::from(request.file))?;
-        if matches!(file.place, Place::Sequential { .. }) || request.op == OpKind::Sync {
+        if matches!(file.place, OffsetOrder::Sequential { .. }) || request.op == OpKind::Sync {
             return None;
         }
         let op = match request.op {
@@ -627,35 +622,37 @@ impl Generator {
         let file = &mut self.files[0];
         let (base, unit) = (file.offset, self.unit);
         let filled = match &mut file.place {
-            Place::Once { order, .. } => {
+            OffsetOrder::Once { order, .. } => {
                 let mut blocks = [0; REQUEST_BLOCK];
                 let mut filled = order.fill(&mut blocks[..count]);
                 if filled == 0 {
                     file.next_pass();
-                    let Place::Once { order, .. } = &mut file.place else { unreachable!("a pass keeps its kind") };
+                    let OffsetOrder::Once { order, .. } = &mut file.place else {
+                        unreachable!("a pass keeps its kind")
+                    };
                     filled = order.fill(&mut blocks[..count]);
                 }
                 for (slot, block) in out.iter_mut().zip(&blocks[..filled]) {
                     slot.offset = base + block * unit;
                 }
-                if let (Some(_), Place::Once { left, .. }) = (&self.passes, &mut file.place) {
+                if let (Some(_), OffsetOrder::Once { left, .. }) = (&self.passes, &mut file.place) {
                     *left -= filled as u64;
                 }
                 filled
             }
-            Place::Sampled { sampler: BlockSampler::Uniform { count: blocks }, .. } => {
+            OffsetOrder::Sampled { sampler: BlockSampler::Uniform { count: blocks }, .. } => {
                 for slot in &mut out[..count] {
                     slot.offset = base + below(&mut self.rng, *blocks) * unit;
                 }
                 count
             }
-            Place::Sampled { sampler, .. } => {
+            OffsetOrder::Sampled { sampler, .. } => {
                 for slot in &mut out[..count] {
                     slot.offset = base + sampler.sample(&mut self.rng) * unit;
                 }
                 count
             }
-            Place::Sequential { next } => {
+            OffsetOrder::Sequential { next } => {
                 let end = file.unit_count * unit;
                 for slot in &mut out[..count] {
                     let next = &mut next[op_index(slot.op)];
@@ -667,7 +664,7 @@ impl Generator {
                 }
                 count
             }
-            Place::Cover(_) => unreachable!("one size needs no map"),
+            OffsetOrder::Cover(_) => unreachable!("one size needs no map"),
         };
         self.take(filled as u64, filled as u64 * u64::from(size));
         filled
@@ -731,7 +728,7 @@ impl Generator {
         };
         // What may come again has no passes, unless only so many files are in use.
         if is_pass_over
-            && (matches!(self.selection, Selection::Rounds(_)) || !matches!(file.place, Place::Sampled { .. }))
+            && (matches!(self.selection, Selection::Rounds(_)) || !matches!(file.place, OffsetOrder::Sampled { .. }))
         {
             self.stay.1 = 0;
         }
@@ -789,12 +786,12 @@ fn draw_op(rng: &mut Xoshiro256PlusPlus, read_percent: u8) -> OpKind {
     if below(rng, 100) < u64::from(read_percent) { OpKind::Read } else { OpKind::Write }
 }
 
-fn first_pass(unit_count: u64, seed: u64, is_fixed: bool) -> Place {
+fn first_pass(unit_count: u64, seed: u64, is_fixed: bool) -> OffsetOrder {
     if !is_fixed {
-        return Place::Cover(FreeMap::new(unit_count));
+        return OffsetOrder::Cover(FreeMap::new(unit_count));
     }
     let order = Permutation::new(unit_count, mix64(seed ^ mix64(0)));
-    Place::Once { order, ahead: [0; REQUEST_BLOCK], at: 0, filled: 0, left: unit_count }
+    OffsetOrder::Once { order, ahead: [0; REQUEST_BLOCK], at: 0, filled: 0, left: unit_count }
 }
 
 impl FileCursor {
@@ -810,9 +807,9 @@ impl FileCursor {
     ) -> (u64, u64, bool) {
         let region = Region { end: self.region_bytes, unit };
         let (offset, length) = match &mut self.place {
-            Place::Sampled { sampler, .. } => self.stepper.next(steps, region, (op, wanted), Some(sampler), rng),
-            Place::Sequential { .. } => self.stepper.next(steps, region, (op, wanted), None, rng),
-            Place::Once { .. } | Place::Cover(_) => unreachable!("the plan keeps no map beside steps"),
+            OffsetOrder::Sampled { sampler, .. } => self.stepper.next(steps, region, (op, wanted), Some(sampler), rng),
+            OffsetOrder::Sequential { .. } => self.stepper.next(steps, region, (op, wanted), None, rng),
+            OffsetOrder::Once { .. } | OffsetOrder::Cover(_) => unreachable!("the plan keeps no map beside steps"),
         };
         self.pass += length;
         let is_over = self.pass >= self.pass_bytes;
@@ -825,9 +822,11 @@ impl FileCursor {
     /// Blocks of a size until the pass over the region ends; `None` if they are not counted.
     fn blocks_left(&self, size: u64) -> Option<usize> {
         let left = match &self.place {
-            Place::Sequential { next } => (self.unit_count * size).saturating_sub(next.iter().copied().max()?) / size,
-            Place::Once { left, .. } => *left,
-            Place::Cover(_) | Place::Sampled { .. } => return None,
+            OffsetOrder::Sequential { next } => {
+                (self.unit_count * size).saturating_sub(next.iter().copied().max()?) / size
+            }
+            OffsetOrder::Once { left, .. } => *left,
+            OffsetOrder::Cover(_) | OffsetOrder::Sampled { .. } => return None,
         };
         Some(usize::try_from(left).unwrap_or(usize::MAX))
     }
@@ -835,7 +834,7 @@ impl FileCursor {
     /// Begins the next pass of a region whose blocks were counted.
     fn begin_pass(&mut self) {
         match &mut self.place {
-            Place::Sequential { next } => *next = [0; 3],
+            OffsetOrder::Sequential { next } => *next = [0; 3],
             _ => self.next_pass(),
         }
     }
@@ -844,16 +843,16 @@ impl FileCursor {
     fn begin_anew(&mut self, unit: u64) {
         self.stepper = Stepper::default();
         match &mut self.place {
-            Place::Sequential { next } => *next = [0; 3],
-            Place::Once { left, .. } if *left < self.unit_count => self.next_pass(),
-            Place::Cover(map) if map.left() < self.unit_count => self.next_pass(),
-            Place::Once { .. } | Place::Cover(_) => return,
-            Place::Sampled { left, .. } => *left = self.unit_count * unit,
+            OffsetOrder::Sequential { next } => *next = [0; 3],
+            OffsetOrder::Once { left, .. } if *left < self.unit_count => self.next_pass(),
+            OffsetOrder::Cover(map) if map.left() < self.unit_count => self.next_pass(),
+            OffsetOrder::Once { .. } | OffsetOrder::Cover(_) => return,
+            OffsetOrder::Sampled { left, .. } => *left = self.unit_count * unit,
         }
         self.pass = match self.place {
-            Place::Once { .. } | Place::Cover(_) => self.pass,
+            OffsetOrder::Once { .. } | OffsetOrder::Cover(_) => self.pass,
             // The bytes of a pass with steps.
-            Place::Sequential { .. } | Place::Sampled { .. } => 0,
+            OffsetOrder::Sequential { .. } | OffsetOrder::Sampled { .. } => 0,
         };
     }
 
@@ -861,12 +860,14 @@ impl FileCursor {
     fn next_pass(&mut self) {
         self.pass += 1;
         match &mut self.place {
-            Place::Once { order, at, filled, left, .. } => {
+            OffsetOrder::Once { order, at, filled, left, .. } => {
                 *order = Permutation::new(self.unit_count, mix64(self.seed ^ mix64(self.pass)));
                 (*at, *filled, *left) = (0, 0, self.unit_count);
             }
-            Place::Cover(map) => map.clear(),
-            Place::Sequential { .. } | Place::Sampled { .. } => unreachable!("their passes need no preparation"),
+            OffsetOrder::Cover(map) => map.clear(),
+            OffsetOrder::Sequential { .. } | OffsetOrder::Sampled { .. } => {
+                unreachable!("their passes need no preparation")
+            }
         }
     }
 
@@ -884,7 +885,7 @@ impl FileCursor {
         let end = self.unit_count * unit;
         let wanted = wanted.min(end);
         match &mut self.place {
-            Place::Sequential { next } => {
+            OffsetOrder::Sequential { next } => {
                 let next = &mut next[op_index(op)];
                 if *next == end || (is_fixed && *next + wanted > end) {
                     *next = 0;
@@ -894,7 +895,7 @@ impl FileCursor {
                 *next += length;
                 (self.offset + offset, length, *next == end || (is_fixed && *next + wanted > end))
             }
-            Place::Sampled { sampler, left } => {
+            OffsetOrder::Sampled { sampler, left } => {
                 let block = sampler.sample(rng);
                 let (block, wanted) = match is_fixed {
                     true => (block.min((end - wanted) / unit), wanted),
@@ -907,11 +908,11 @@ impl FileCursor {
                 }
                 (self.offset + block * unit, wanted, is_over)
             }
-            Place::Once { left: 0, .. } => {
+            OffsetOrder::Once { left: 0, .. } => {
                 self.next_pass();
                 self.place_next(op, wanted, sizes, unit, rng)
             }
-            Place::Once { order, ahead, at, filled, left } => {
+            OffsetOrder::Once { order, ahead, at, filled, left } => {
                 if *at == *filled {
                     *filled = order.fill(ahead);
                     *at = 0;
@@ -922,7 +923,7 @@ impl FileCursor {
                 *left -= 1;
                 (self.offset + block * unit, unit, *left == 0)
             }
-            Place::Cover(map) => {
+            OffsetOrder::Cover(map) => {
                 if map.left() == 0 {
                     map.clear();
                 }

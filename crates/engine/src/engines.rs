@@ -36,7 +36,7 @@ mod null;
 mod posixaio;
 mod simulated;
 
-pub use blocking::{BlockingEngine, Call, Falloc, Ftruncate, Psync, Pvsync, Pvsync2, Splice, Sync, Vsync};
+pub use blocking::{BlockingEngine, Call, Falloc, Ftruncate, Psync, Pvsync, Pvsync2, Splice, SyncCall, Vsync};
 pub use io_uring::IoUringEngine;
 pub use libaio::LibaioEngine;
 pub use mmap::MmapEngine;
@@ -45,39 +45,12 @@ pub use null::NullEngine;
 pub use posixaio::PosixaioEngine;
 pub use simulated::SimulatedEngine;
 
-use crate::file_lock::FileLock;
 use crate::request::Request;
+use crate::target::{TargetFile, TrimCall};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::Arc;
 use trueio_model::{Advice, EngineKind, OpKind, PriorityShare, UringOptions, WriteFlags};
-
-/// An open file under test.
-#[derive(Debug, Clone)]
-pub struct TargetFile {
-    /// The file, opened as the job wants it.
-    pub file: Arc<File>,
-    /// Its path, for messages.
-    pub path: String,
-    /// What a trim of it is.
-    pub trim_call: TrimCall,
-    /// First byte behind the region under test: what `mmap` has to map.
-    pub end_bytes: u64,
-    /// Its lock, if the job locks its files.
-    pub lock: Option<Arc<FileLock>>,
-}
-
-/// What a trim of a file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TrimCall {
-    /// `fallocate` punches a hole.
-    PunchHole,
-    /// `BLKDISCARD` of a block device.
-    Discard,
-    /// `BLKRESETZONE` of a block device with zones that are written in order.
-    ResetZone,
-}
 
 /// What an engine is made from.
 #[derive(Debug)]

@@ -25,7 +25,7 @@ mod calls;
 mod splice;
 
 pub(super) use calls::probe_pvsync2;
-pub use calls::{Falloc, Ftruncate, Psync, Pvsync, Pvsync2, Sync, Vsync};
+pub use calls::{Falloc, Ftruncate, Psync, Pvsync, Pvsync2, SyncCall, Vsync};
 pub use splice::Splice;
 
 use super::{

@@ -1,0 +1,31 @@
+//! The open files that a job reads and writes.
+
+use crate::file_lock::FileLock;
+use std::fs::File;
+use std::sync::Arc;
+
+/// An open file under test.
+#[derive(Debug, Clone)]
+pub struct TargetFile {
+    /// The file, opened as the job wants it.
+    pub file: Arc<File>,
+    /// Its path, for messages.
+    pub path: String,
+    /// What a trim of it is.
+    pub trim_call: TrimCall,
+    /// First byte behind the region under test: what `mmap` has to map.
+    pub end_bytes: u64,
+    /// Its lock, if the job locks its files.
+    pub lock: Option<Arc<FileLock>>,
+}
+
+/// What a trim of a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrimCall {
+    /// `fallocate` punches a hole.
+    PunchHole,
+    /// `BLKDISCARD` of a block device.
+    Discard,
+    /// `BLKRESETZONE` of a block device with zones that are written in order.
+    ResetZone,
+}
