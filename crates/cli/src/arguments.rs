@@ -5,7 +5,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use trueio_job::table::{OptionRow, TABLE, suggestion};
+use trueio_job::OptionRow;
+use trueio_job::table::{TABLE, suggestion};
 
 /// The whole command line, for [`parse`].
 ///
@@ -209,7 +210,7 @@ fn table_options(command: Command) -> Command {
         Some(names) => names.iter().any(|name| names_of(row).any(|known| known == name)),
         None => true,
     };
-    TABLE.iter().filter(is_typed).fold(command, |command, row| command.arg(option(row, typed.is_none())))
+    TABLE.iter().copied().filter(is_typed).fold(command, |command, row| command.arg(option(row, typed.is_none())))
 }
 
 /// What a row is called on the command line: its name, and fio's.

@@ -1,7 +1,8 @@
 //! A plan or a refusal in words: every value with its origin.
 
+use crate::option::Section;
 use crate::refusal::Refusal;
-use crate::table::{Section, TABLE};
+use crate::table::TABLE;
 use std::fmt::Write as _;
 use trueio_model::units::format_bytes;
 use trueio_model::{Origin, Plan, Prepare};

@@ -35,7 +35,6 @@ mod source;
 mod steps;
 mod tolerance;
 mod user;
-mod values;
 mod verify;
 mod zones;
 
@@ -46,9 +45,11 @@ pub(crate) use replay::replay_of;
 pub use user::user_said;
 
 use crate::in_use::InUse;
+use crate::options::limits::rows::STONEWALL;
 use crate::outputs::{Beside, Identity, check_outputs, files_of};
 use crate::refusal::{Refusal, Rule};
 use crate::toml::check_job_name;
+use crate::values::Values;
 use files::Created;
 use std::collections::{BTreeMap, BTreeSet};
 use trueio_model::{
@@ -286,8 +287,8 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
     let mut jobs: Vec<JobPlan> = Vec::new();
     let mut phase = 0;
     for (index, spec) in specs.iter().enumerate() {
-        let mut values = values::Values::resolve(spec)?;
-        if values.bool("stonewall") {
+        let mut values = Values::resolve(spec)?;
+        if values.get(STONEWALL) {
             match index {
                 0 => planner.note(&spec.name, "`stonewall` has no effect: no job comes before it"),
                 _ => phase += 1,

@@ -1,6 +1,7 @@
 //! What is rendered from the option table for people: the reference page and the help.
 
-use crate::table::{DefaultValue, OptionRow, Section, TABLE};
+use crate::option::{DefaultValue, OptionRow, Section};
+use crate::table::TABLE;
 use std::fmt::Write as _;
 
 /// `docs/job-options.md`, whole.
@@ -61,7 +62,7 @@ pub fn render_help() -> String {
 }
 
 fn rows_of(section: Section) -> impl Iterator<Item = &'static OptionRow> {
-    TABLE.iter().filter(move |row| row.section == section)
+    TABLE.iter().copied().filter(move |row| row.section == section)
 }
 
 fn names_sentence(row: &OptionRow) -> String {

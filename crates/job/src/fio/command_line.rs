@@ -12,7 +12,8 @@
 use super::engines;
 use super::options::{FioOption, Kind, OPTIONS, find};
 use super::problem::{Place, Problems};
-use crate::table::{OptionRow, TABLE, row};
+use crate::option::OptionRow;
+use crate::table::{TABLE, row};
 use std::rc::Rc;
 
 /// Most words of a command line.

@@ -11,7 +11,8 @@
 //! Names, kinds, defaults and words: `fio --cmdhelp=all` of 3.42; options of single engines: their
 //! documentation, HOWTO of fio 3.42. Tiers: how often an option occurs in 52 public repositories.
 
-use crate::table::{OptionRow, row};
+use crate::option::OptionRow;
+use crate::table::row;
 
 /// One option of fio.
 #[derive(Debug, Clone, Copy)]

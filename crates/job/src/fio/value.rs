@@ -8,7 +8,7 @@
 //!
 //! Source: HOWTO of fio 3.42, "Parameter types"; the three-letter forms as measured on 3.33 and 3.42.
 
-use crate::table::OptionRow;
+use crate::option::OptionRow;
 use crate::value::{EXTENT_BYTES_MAX, ValueKind, write_bytes, write_duration, zones};
 
 /// A value that cannot be read, and which part of it.

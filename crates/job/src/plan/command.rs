@@ -5,36 +5,45 @@
 
 use super::Planner;
 use super::job::note_unused;
-use super::values::Values;
+use crate::option::OptionRow;
+use crate::options::content::rows::{VERIFY, VERIFY_PATTERN, ZERO_BUFFERS};
+use crate::options::durability::rows::{END_FDATASYNC, END_FSYNC, FSYNC_ON_CLOSE, INVALIDATE};
+use crate::options::engine::rows::{COMMAND, GRACE_TIME, IOENGINE, PROGRAM, STD_REDIRECT};
+use crate::options::limits::rows::{STARTDELAY, STONEWALL};
+use crate::options::pattern::rows::{BS, RANDREPEAT, RANDSEED, RW};
+use crate::options::target::rows::{
+    DIRECTORY, FALLOCATE, FILENAME, OFFSET, OVERWRITE, OVERWRITE_EXISTING, OVERWRITE_SIGNATURE, SIZE, UNLINK,
+};
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
+use crate::values::Values;
 use trueio_model::{BlockSizes, CommandPlan, EngineKind, ExecPlan, FilePlan, OpKind, OpMix};
 
 /// The options that mean something for a program that this one only starts.
-const MEANINGFUL: &[&str] = &[
-    "bs",
-    "command",
-    "directory",
-    "end_fdatasync",
-    "end_fsync",
-    "fallocate",
-    "filename",
-    "fsync_on_close",
-    "invalidate",
-    "offset",
-    "overwrite",
-    "overwrite_existing",
-    "overwrite_signature",
-    "randrepeat",
-    "randseed",
-    "rw",
-    "size",
-    "startdelay",
-    "stonewall",
-    "unlink",
-    "verify",
-    "verify_pattern",
-    "zero_buffers",
+const MEANINGFUL: &[&OptionRow] = &[
+    BS.row(),
+    COMMAND.row(),
+    DIRECTORY.row(),
+    END_FDATASYNC.row(),
+    END_FSYNC.row(),
+    FALLOCATE.row(),
+    FILENAME.row(),
+    FSYNC_ON_CLOSE.row(),
+    INVALIDATE.row(),
+    OFFSET.row(),
+    OVERWRITE.row(),
+    OVERWRITE_EXISTING.row(),
+    OVERWRITE_SIGNATURE.row(),
+    RANDREPEAT.row(),
+    RANDSEED.row(),
+    RW.row(),
+    SIZE.row(),
+    STARTDELAY.row(),
+    STONEWALL.row(),
+    UNLINK.row(),
+    VERIFY.row(),
+    VERIFY_PATTERN.row(),
+    ZERO_BUFFERS.row(),
 ];
 
 /// What may stand in a command for something else.
@@ -42,42 +51,46 @@ const PLACEHOLDERS: &[&str] = &["{file}", "{bs}", "{count}", "{size}"];
 
 /// Whether the job is another program's, and may be.
 pub(super) fn check_command(planner: &Planner, values: &Values, mix: OpMix, is_random: bool) -> Result<bool, Refusal> {
-    let Some(words) = values.words("command") else { return Ok(false) };
-    let refuse = |option: &str, reason: String, hint: &'static str| {
+    let Some(words) = values.get(COMMAND) else { return Ok(false) };
+    let refuse = |option: &'static OptionRow, reason: String, hint: &'static str| {
         Err(values.refuse(option, Rule::CommandImpossible { reason, hint }))
     };
     let program = &words[0];
     if !planner.machine.programs.contains(program) {
-        return Err(values.refuse("command", Rule::CommandNotAllowed { program: program.clone() }));
+        return Err(values.refuse(COMMAND, Rule::CommandNotAllowed { program: program.clone() }));
     }
     if mix != OpMix::Only(OpKind::Write) || is_random {
-        return refuse("rw", "what a program reads is counted for it and not for us".into(), "say `rw = \"write\"`");
+        return refuse(
+            RW.row(),
+            "what a program reads is counted for it and not for us".into(),
+            "say `rw = \"write\"`",
+        );
     }
-    if let Some(option) = values.said().find(|name| !MEANINGFUL.contains(name)) {
+    if let Some(option) = values.all_set().find(|row| !MEANINGFUL.contains(row)) {
         let reason = format!("{} means nothing for another program", values.quote(option));
         return refuse(option, reason, "leave it out; what the program can do stands in its own arguments");
     }
-    if values.choice("verify").is_some_and(|word| !["none", "pattern"].contains(&word)) {
-        let reason = format!("{}: no header of ours is in what another program writes", values.quote("verify"));
+    if !["none", "pattern"].contains(&values.get(VERIFY)) {
+        let reason = format!("{}: no header of ours is in what another program writes", values.quote(VERIFY));
         return refuse(
-            "verify",
+            VERIFY.row(),
             reason,
             "say `verify = \"pattern\"` and what it writes as `verify_pattern`, or leave it out",
         );
     }
-    if values.paths("filename").is_some_and(|paths| paths.len() > 1) {
-        return refuse("filename", "a program is given one file".into(), "name one file");
+    if values.get(FILENAME).is_some_and(|paths| paths.len() > 1) {
+        return refuse(FILENAME.row(), "a program is given one file".into(), "name one file");
     }
     if !words.iter().any(|word| word.contains("{file}")) {
         let hint = "write `{file}` where its path belongs; `{bs}`, `{count}` and `{size}` are numbers";
-        return refuse("command", "it does not say where the file's path goes".into(), hint);
+        return refuse(COMMAND.row(), "it does not say where the file's path goes".into(), hint);
     }
     for word in words {
         let mut rest = word.as_str();
         while let Some(at) = rest.find('{') {
             let Some(known) = PLACEHOLDERS.iter().find(|name| rest[at..].starts_with(**name)) else {
                 let hint = "there are `{file}`, `{bs}`, `{count}` and `{size}`";
-                return refuse("command", format!("`{word}` holds a placeholder that is none"), hint);
+                return refuse(COMMAND.row(), format!("`{word}` holds a placeholder that is none"), hint);
             };
             rest = &rest[at + known.len()..];
         }
@@ -87,7 +100,7 @@ pub(super) fn check_command(planner: &Planner, values: &Values, mix: OpMix, is_r
 
 /// The program with its arguments; the file's path is put in when it is known.
 pub(super) fn plan_command(values: &Values, sizes: &BlockSizes, file: &FilePlan) -> Result<CommandPlan, Refusal> {
-    let words = values.words("command").unwrap_or(&[]);
+    let words = values.get(COMMAND).unwrap_or(&[]);
     let block = sizes.max_bytes();
     let uses_count = words.iter().any(|word| word.contains("{count}"));
     if uses_count && !file.size_bytes.is_multiple_of(block) {
@@ -96,7 +109,7 @@ pub(super) fn plan_command(values: &Values, sizes: &BlockSizes, file: &FilePlan)
             write_bytes(file.size_bytes),
             write_bytes(block)
         );
-        return Err(values.refuse("command", Rule::CommandImpossible { reason, hint: "choose a `size` that is" }));
+        return Err(values.refuse(COMMAND, Rule::CommandImpossible { reason, hint: "choose a `size` that is" }));
     }
     let put = |word: &String| {
         let word = word.replace("{bs}", &block.to_string()).replace("{size}", &file.size_bytes.to_string());
@@ -112,20 +125,25 @@ pub(super) fn plan_exec(
     engine: EngineKind,
 ) -> Result<Option<ExecPlan>, Refusal> {
     if engine != EngineKind::Exec {
-        note_unused(planner, values, &["program", "grace_time", "std_redirect"], "the engine is not `exec`");
+        note_unused(
+            planner,
+            values,
+            &[PROGRAM.row(), GRACE_TIME.row(), STD_REDIRECT.row()],
+            "the engine is not `exec`",
+        );
         return Ok(None);
     }
-    let Some(words) = values.words("program") else {
+    let Some(words) = values.get(PROGRAM) else {
         let needs = "`program`: what it runs";
-        let rule = Rule::Incomplete { option: values.quote("ioengine"), needs, hint: "say it beside the engine" };
-        return Err(values.refuse("program", rule));
+        let rule = Rule::Incomplete { option: values.quote(IOENGINE), needs, hint: "say it beside the engine" };
+        return Err(values.refuse(PROGRAM, rule));
     };
     if !planner.machine.programs.contains(&words[0]) {
-        return Err(values.refuse("program", Rule::ExecNotAllowed { program: words[0].clone() }));
+        return Err(values.refuse(PROGRAM, Rule::ExecNotAllowed { program: words[0].clone() }));
     }
     Ok(Some(ExecPlan {
         arguments: words.to_vec(),
-        grace_ns: values.duration_ns("grace_time").unwrap_or(0),
-        output: values.bool("std_redirect").then(|| values.job.clone()),
+        grace_ns: values.get(GRACE_TIME).unwrap_or(0),
+        output: values.get(STD_REDIRECT).then(|| values.job.clone()),
     }))
 }

@@ -2,9 +2,15 @@
 
 use super::Planner;
 use super::files::JobFile;
-use super::values::Values;
+use crate::option::OptionRow;
+use crate::options::content::rows::BUFFER_OFFSET;
+use crate::options::durability::rows::{ATOMIC, DIRECT, UNCACHED};
+use crate::options::engine::rows::HIPRI;
+use crate::options::pattern::rows::{BLOCKALIGN, SEQUENTIAL_SKIP, ZONERANGE, ZONESKIP};
+use crate::options::target::rows::{OFFSET, SIZE};
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
+use crate::values::Values;
 use trueio_model::{
     BlockSizes, DirectPolicy, DirectSupport, EngineKind, OpKind, Steps, TargetFacts, TargetKind, UringOptions,
     WriteFlags,
@@ -17,57 +23,57 @@ pub(super) fn plan_direct(
     flags: WriteFlags,
     uring: UringOptions,
 ) -> Result<DirectPolicy, Refusal> {
-    let wanted = match values.choice("direct") {
-        Some("require") => DirectPolicy::Require,
-        Some("off") => DirectPolicy::Off,
+    let wanted = match values.get(DIRECT) {
+        "require" => DirectPolicy::Require,
+        "off" => DirectPolicy::Off,
         _ => DirectPolicy::Prefer,
     };
-    let contradiction = |values: &Values, name: &str, reason: &'static str, hint: &'static str| {
-        let rule = Rule::Contradiction { one: values.quote("direct"), other: values.quote(name), reason, hint };
-        values.refuse("direct", rule)
+    let contradiction = |values: &Values, name: &'static OptionRow, reason: &'static str, hint: &'static str| {
+        let rule = Rule::Contradiction { one: values.quote(DIRECT), other: values.quote(name), reason, hint };
+        values.refuse(DIRECT, rule)
     };
     if !engine.touches_files() {
-        values.derive("direct", "off", format!("{} moves no data", engine.name()));
+        values.derive(DIRECT, "off", format!("{} moves no data", engine.name()));
         return Ok(DirectPolicy::Off);
     }
     if engine == EngineKind::Command {
-        values.derive("direct", "off", "the program opens the file as it likes");
+        values.derive(DIRECT, "off", "the program opens the file as it likes");
         return Ok(DirectPolicy::Off);
     }
     if engine == EngineKind::Mmap {
         if wanted == DirectPolicy::Require {
             let lack = "is the page cache and cannot go past it".into();
             let rule = Rule::EngineLacks { engine, lack, hint: "leave `direct` out, or choose another engine" };
-            return Err(values.refuse("direct", rule));
+            return Err(values.refuse(DIRECT, rule));
         }
         if wanted != DirectPolicy::Off {
-            values.derive("direct", "off", "mmap is the page cache");
+            values.derive(DIRECT, "off", "mmap is the page cache");
         }
         return Ok(DirectPolicy::Off);
     }
     let needs_direct = if uring.iopoll || flags.hipri {
-        Some("hipri")
+        Some(HIPRI.row())
     } else if flags.atomic {
-        Some("atomic")
+        Some(ATOMIC.row())
     } else {
         None
     };
     if flags.dontcache {
         if let Some(name) = needs_direct {
             let rule = Rule::Contradiction {
-                one: values.quote("uncached"),
+                one: values.quote(UNCACHED),
                 other: values.quote(name),
                 reason: "one goes through the page cache and the other past it",
                 hint: "leave one of them out",
             };
-            return Err(values.refuse("uncached", rule));
+            return Err(values.refuse(UNCACHED, rule));
         }
         if wanted == DirectPolicy::Require {
             let reason = "RWF_DONTCACHE goes through the page cache";
-            return Err(contradiction(values, "uncached", reason, "leave one of them out"));
+            return Err(contradiction(values, UNCACHED.row(), reason, "leave one of them out"));
         }
         if wanted == DirectPolicy::Prefer {
-            values.derive("direct", "off", "`uncached` goes through the page cache");
+            values.derive(DIRECT, "off", "`uncached` goes through the page cache");
         }
         return Ok(DirectPolicy::Off);
     }
@@ -76,7 +82,7 @@ pub(super) fn plan_direct(
             return Err(contradiction(values, name, "it works on direct I/O only", "say `direct = \"require\"`"));
         }
         if wanted == DirectPolicy::Prefer {
-            values.derive("direct", "require", format!("`{name}` works on direct I/O only"));
+            values.derive(DIRECT, "require", format!("`{}` works on direct I/O only", name.name));
         }
         return Ok(DirectPolicy::Require);
     }
@@ -89,17 +95,17 @@ pub(super) fn settle_direct(
     values: &mut Values,
     files: &[JobFile],
     (used, trims, steps): (&[(OpKind, &BlockSizes)], bool, &Steps),
-    sizes_option: &'static str,
+    sizes_option: &'static OptionRow,
     policy: DirectPolicy,
 ) -> Result<DirectPolicy, Refusal> {
-    let mut misaligned: Option<(&'static str, Rule)> = None;
+    let mut misaligned = None;
     for file in files {
         let Some(facts) = &file.facts else { continue };
         let path = &file.plan.path;
         let has_no_direct = matches!(facts.direct.support, DirectSupport::SilentlyBuffered | DirectSupport::Refused);
         if policy == DirectPolicy::Require && has_no_direct {
             let rule = Rule::DirectImpossible { path: path.clone(), reason: facts.direct.reason.clone() };
-            return Err(values.refuse("direct", rule));
+            return Err(values.refuse(DIRECT, rule));
         }
         // Operations of one job share a grid of offsets, so the strictest alignment is everyone's.
         // A device is trimmed in whole sectors, whatever the page cache does; a hole may begin
@@ -114,7 +120,7 @@ pub(super) fn settle_direct(
         };
         let sizes = used.iter().flat_map(|(_, sizes)| unit_sizes(sizes));
         let sizes = sizes.map(|bytes| (sizes_option, "a block", bytes));
-        let offset = std::iter::once(("offset", "the offset", file.plan.offset_bytes));
+        let offset = std::iter::once((OFFSET.row(), "the offset", file.plan.offset_bytes));
         let places = places_of(steps, file.plan.size_bytes, used);
         for (option, what, value_bytes) in sizes.chain(offset).chain(places) {
             if value_bytes.is_multiple_of(alignment_bytes) {
@@ -125,14 +131,14 @@ pub(super) fn settle_direct(
             if trims_sectors || policy == DirectPolicy::Require {
                 return Err(values.refuse(option, rule));
             }
-            misaligned.get_or_insert((option, rule));
+            misaligned.get_or_insert(rule);
         }
     }
     match misaligned {
         None => Ok(policy),
-        Some((_, rule)) => {
+        Some(rule) => {
             planner.note(&values.job, &format!("direct I/O is preferred and cannot be had: {rule}"));
-            values.derive("direct", "off", "preferred, but sizes or offset are not aligned for direct I/O");
+            values.derive(DIRECT, "off", "preferred, but sizes or offset are not aligned for direct I/O");
             Ok(DirectPolicy::Off)
         }
     }
@@ -143,20 +149,20 @@ fn places_of(
     steps: &Steps,
     region_bytes: u64,
     used: &[(OpKind, &BlockSizes)],
-) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+) -> impl Iterator<Item = (&'static OptionRow, &'static str, u64)> {
     let aligns = [Some(steps.align_bytes), steps.of_writes.map(|writes| writes.align_bytes)];
-    let aligns = aligns.map(|bytes| Some(("blockalign", "`blockalign`", bytes?)));
-    let skip = Some(("sequential_skip", "what is skipped", steps.skip_bytes.unsigned_abs()));
+    let aligns = aligns.map(|bytes| Some((BLOCKALIGN.row(), "`blockalign`", bytes?)));
+    let skip = Some((SEQUENTIAL_SKIP.row(), "what is skipped", steps.skip_bytes.unsigned_abs()));
     // Backwards it begins at the end.
     let is_backwards = steps.skip_bytes < 0;
-    let end = is_backwards.then_some(("size", "the region that is gone over from its end", region_bytes));
+    let end = is_backwards.then_some((SIZE.row(), "the region that is gone over from its end", region_bytes));
     let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().unwrap_or(0);
     let zones = steps.zones.map_or([None; 2], |zones| {
         let next = zones.range_bytes.saturating_add(zones.skip_bytes);
         let within = (is_backwards || zones.range_bytes < block_bytes_max).then_some(zones.range_bytes);
         [
-            Some(("zoneskip", "a zone, with what is skipped behind it,", next)),
-            within.map(|b| ("zonerange", "a zone", b)),
+            Some((ZONESKIP.row(), "a zone, with what is skipped behind it,", next)),
+            within.map(|b| (ZONERANGE.row(), "a zone", b)),
         ]
     });
     aligns.into_iter().chain([skip, end]).chain(zones).flatten()
@@ -174,12 +180,12 @@ pub(super) fn settle_buffers(
     let facts = files.iter().filter_map(|file| file.facts.as_ref());
     let needed = facts.map(|facts| facts.direct.memory_alignment_bytes.value.unwrap_or(512).max(1));
     let Some(needed) = needed.max().filter(|needed| !offset_bytes.is_multiple_of(*needed)) else { return policy };
-    let buffers = format!("{} puts the buffers at no multiple of {needed} bytes", values.quote("buffer_offset"));
+    let buffers = format!("{} puts the buffers at no multiple of {needed} bytes", values.quote(BUFFER_OFFSET));
     match policy {
         DirectPolicy::Off => policy,
         DirectPolicy::Prefer => {
             planner.note(&values.job, &format!("direct I/O is preferred and cannot be had: {buffers}"));
-            values.derive("direct", "off", "preferred, but the buffers are not aligned for direct I/O");
+            values.derive(DIRECT, "off", "preferred, but the buffers are not aligned for direct I/O");
             DirectPolicy::Off
         }
         DirectPolicy::Require => {
@@ -223,12 +229,12 @@ pub(super) fn check_atomic(
     values: &Values,
     files: &[JobFile],
     sizes: &BlockSizes,
-    sizes_option: &'static str,
+    sizes_option: &'static OptionRow,
 ) -> Result<(), Refusal> {
     for file in files {
         let Some(facts) = &file.facts else { continue };
         let path = &file.plan.path;
-        let refuse = |option: &str, reason: String| {
+        let refuse = |option: &'static OptionRow, reason: String| {
             Err(values.refuse(option, Rule::AtomicImpossible { path: path.clone(), reason }))
         };
         // statx says nothing of a block device without them, but its queue does.
@@ -236,12 +242,12 @@ pub(super) fn check_atomic(
         let is_bare = facts.kind == TargetKind::BlockDevice && !facts.disks.is_empty();
         if is_bare && facts.disks.iter().all(|disk| limit(disk) == Some(0)) {
             let source = &facts.disks[0].limits.atomic_write_max_bytes.source;
-            return refuse("atomic", format!("the disk promises none ({source} is 0)"));
+            return refuse(ATOMIC.row(), format!("the disk promises none ({source} is 0)"));
         }
         let atomic = &facts.direct.atomic_write;
         let Some(limits) = atomic.value else { continue };
         if limits.max_bytes == 0 {
-            return refuse("atomic", format!("it has none ({})", atomic.source));
+            return refuse(ATOMIC.row(), format!("it has none ({})", atomic.source));
         }
         let BlockSizes::Fixed(bytes) = *sizes else {
             let reason = "blocks of several sizes do not stand at multiples of their own length".to_owned();
@@ -257,7 +263,7 @@ pub(super) fn check_atomic(
         }
         if !file.plan.offset_bytes.is_multiple_of(bytes) {
             let (offset, bytes) = (write_bytes(file.plan.offset_bytes), write_bytes(bytes));
-            return refuse("offset", format!("the offset of {offset} is not a multiple of a block of {bytes}"));
+            return refuse(OFFSET.row(), format!("the offset of {offset} is not a multiple of a block of {bytes}"));
         }
     }
     Ok(())

@@ -3,8 +3,19 @@
 use super::Planner;
 use super::files::JobFile;
 use super::job::{Ops, note_unused};
-use super::values::Values;
+use crate::option::OptionRow;
+use crate::options::durability::rows::{ATOMIC, NOWAIT, RWF_DSYNC, UNCACHED};
+use crate::options::engine::rows::{
+    CPUCHUNKS, CPULOAD, CPUMODE, DRAIN, EXIT_ON_IO_DONE, FIXEDBUFS, FORCE_ASYNC, HIPRI, HIPRI_PERCENTAGE, IODEPTH,
+    IODEPTH_BATCH, IODEPTH_BATCH_COMPLETE_MAX, IODEPTH_BATCH_COMPLETE_MIN, IODEPTH_LOW, IOENGINE, NONVECTORED,
+    REGISTERFILES, SERIALIZE_OVERLAP, SQTHREAD_POLL, SQTHREAD_POLL_CPU,
+};
+use crate::options::limits::rows::RUNTIME;
+use crate::options::pace::rows::LATENCY_TARGET;
+use crate::options::pattern::rows::RW;
+use crate::options::target::rows::FILENAME;
 use crate::refusal::{Refusal, Rule};
+use crate::values::Values;
 use trueio_model::{CpuLoad, EngineKind, OpKind, OpMix, Prepare, Queue, TargetKind, UringOptions, WriteFlags};
 
 pub(super) fn plan_engine(
@@ -14,25 +25,25 @@ pub(super) fn plan_engine(
     write_flags: WriteFlags,
 ) -> Result<EngineKind, Refusal> {
     let engines = &planner.machine.engines;
-    let depth = values.small("iodepth").unwrap_or(1);
-    if let Some(word) = values.choice("ioengine") {
+    let depth = values.get(IODEPTH);
+    if let Some(word) = values.get(IOENGINE) {
         let engine = engine_of(word);
         let state = engines.of(engine);
         if let Some(reason) = state.unavailable {
-            return Err(values.refuse("ioengine", Rule::EngineUnavailable { engine, reason }));
+            return Err(values.refuse(IOENGINE, Rule::EngineUnavailable { engine, reason }));
         }
         if depth > 1 && !engine.holds_a_queue() {
-            return Err(values.refuse("iodepth", Rule::DepthOnBlockingEngine { engine, depth }));
+            return Err(values.refuse(IODEPTH, Rule::DepthOnBlockingEngine { engine, depth }));
         }
         if ops.trims && !state.can_trim {
             let lack = "cannot trim here".into();
-            return Err(values.refuse("rw", Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
+            return Err(values.refuse(RW, Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
         }
         return Ok(engine);
     }
     // io_uring first; what it cannot do here falls to libaio for a queue, and to a blocking engine
     // for one I/O at a time. The depth is never lowered to fit an engine.
-    let needs_flags = write_flags != WriteFlags::default() || values.bool("hipri");
+    let needs_flags = write_flags != WriteFlags::default() || values.get(HIPRI);
     let fallback = match (depth > 1, needs_flags) {
         (true, _) => EngineKind::Libaio,
         (false, true) => EngineKind::Pvsync2,
@@ -48,13 +59,13 @@ pub(super) fn plan_engine(
             }
             None => {
                 reasons.push(format!("{} works here", engine.name()));
-                values.derive("ioengine", engine.name(), reasons.join("; "));
+                values.derive(IOENGINE, engine.name(), reasons.join("; "));
                 return Ok(engine);
             }
         }
     }
     let rule = Rule::EngineUnavailable { engine: EngineKind::IoUring, reason: reasons.join("; ") };
-    Err(values.refuse("iodepth", rule))
+    Err(values.refuse(IODEPTH, rule))
 }
 
 fn engine_of(word: &str) -> EngineKind {
@@ -72,78 +83,84 @@ pub(super) fn plan_engine_options(
 ) -> Result<(WriteFlags, UringOptions), Refusal> {
     let is_uring = engine == EngineKind::IoUring;
     let takes_flags = matches!(engine, EngineKind::Pvsync2 | EngineKind::Libaio | EngineKind::IoUring);
-    for (name, is_set) in
-        [("rwf_dsync", flags.dsync), ("uncached", flags.dontcache), ("atomic", flags.atomic), ("nowait", flags.nowait)]
-    {
+    for (name, is_set) in [
+        (RWF_DSYNC.row(), flags.dsync),
+        (UNCACHED.row(), flags.dontcache),
+        (ATOMIC.row(), flags.atomic),
+        (NOWAIT.row(), flags.nowait),
+    ] {
         if is_set && !takes_flags {
-            let lack = format!("takes no RWF flags, as `{name}` asks for");
+            let lack = format!("takes no RWF flags, as `{}` asks for", name.name);
             let hint = "use `ioengine = \"pvsync2\"`, \"libaio\" or \"io_uring\"";
             return Err(values.refuse(name, Rule::EngineLacks { engine, lack, hint }));
         }
     }
-    let hipri = values.bool("hipri");
+    let hipri = values.get(HIPRI);
     if hipri && !matches!(engine, EngineKind::Pvsync2 | EngineKind::IoUring) {
         let lack = "cannot poll for completions".into();
         let hint = "use `ioengine = \"io_uring\"` or \"pvsync2\"";
-        return Err(values.refuse("hipri", Rule::EngineLacks { engine, lack, hint }));
+        return Err(values.refuse(HIPRI, Rule::EngineLacks { engine, lack, hint }));
     }
     if hipri && ops.trims {
         let lack = "cannot poll for trims".into();
-        return Err(values.refuse("hipri", Rule::EngineLacks { engine, lack, hint: "leave `hipri` out" }));
+        return Err(values.refuse(HIPRI, Rule::EngineLacks { engine, lack, hint: "leave `hipri` out" }));
     }
-    let hipri_percent = values.number("hipri_percentage").filter(|percent| *percent < 100);
+    let hipri_percent = Some(values.get(HIPRI_PERCENTAGE)).filter(|percent| *percent < 100);
     if hipri_percent.is_some() && hipri && is_uring {
         let lack = "polls for all completions of its ring, or for none; in fio, too, only `pvsync2` has shares".into();
         let hint =
             "use `ioengine = \"pvsync2\"`, or leave it out; jobs with and without `hipri` can run beside each other";
-        return Err(values.refuse("hipri_percentage", Rule::EngineLacks { engine, lack, hint }));
+        return Err(values.refuse(HIPRI_PERCENTAGE, Rule::EngineLacks { engine, lack, hint }));
     }
     if !hipri {
-        note_unused(planner, values, &["hipri_percentage"], "nothing is polled for (`hipri`)");
+        note_unused(planner, values, &[HIPRI_PERCENTAGE.row()], "nothing is polled for (`hipri`)");
     }
-    for name in ["fixedbufs", "registerfiles", "sqthread_poll", "drain"] {
-        if is_uring || !values.bool(name) {
+    for option in [FIXEDBUFS, REGISTERFILES, SQTHREAD_POLL, DRAIN] {
+        let name = option.name;
+        if is_uring || !values.get(option) {
             continue;
         }
-        if values.is_said(name) {
+        if values.is_set(option) {
             let lack = format!("has no ring, as `{name}` asks for");
-            return Err(values.refuse(name, Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
+            return Err(
+                values.refuse(option, Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" })
+            );
         }
-        values.derive(name, "false", format!("{} has no ring", engine.name()));
+        values.derive(option, "false", format!("{} has no ring", engine.name()));
     }
-    let force_async = values.small("force_async").unwrap_or(0);
-    for (name, is_asked) in [("force_async", force_async > 0), ("nonvectored", !values.bool("nonvectored"))] {
+    let force_async = values.get(FORCE_ASYNC);
+    for (name, is_asked) in [(FORCE_ASYNC.row(), force_async > 0), (NONVECTORED.row(), !values.get(NONVECTORED))] {
         if is_asked && !is_uring {
-            let lack = format!("has no ring, as `{name}` asks for");
+            let lack = format!("has no ring, as `{}` asks for", name.name);
             return Err(values.refuse(name, Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" }));
         }
     }
-    if !values.bool("sqthread_poll") {
-        note_unused(planner, values, &["sqthread_poll_cpu"], "no kernel thread polls (`sqthread_poll`)");
+    if !values.get(SQTHREAD_POLL) {
+        note_unused(planner, values, &[SQTHREAD_POLL_CPU.row()], "no kernel thread polls (`sqthread_poll`)");
     }
-    let sqpoll_cpu = values.small("sqthread_poll_cpu");
+    let sqpoll_cpu = values.get(SQTHREAD_POLL_CPU);
     if let Some(cpu) = sqpoll_cpu.filter(|cpu| !planner.machine.cpus.is_empty() && !planner.machine.cpus.contains(cpu))
     {
-        return Err(values.refuse("sqthread_poll_cpu", Rule::ProcessorNotThere { cpu }));
+        return Err(values.refuse(SQTHREAD_POLL_CPU, Rule::ProcessorNotThere { cpu }));
     }
     let uring = UringOptions {
-        sqpoll_cpu: sqpoll_cpu.filter(|_| is_uring && values.bool("sqthread_poll")),
+        sqpoll_cpu: sqpoll_cpu.filter(|_| is_uring && values.get(SQTHREAD_POLL)),
         async_every: force_async,
-        vectored: is_uring && !values.bool("nonvectored"),
-        registered_buffers: is_uring && values.bool("fixedbufs"),
-        registered_files: is_uring && values.bool("registerfiles"),
-        sqpoll: is_uring && values.bool("sqthread_poll"),
+        vectored: is_uring && !values.get(NONVECTORED),
+        registered_buffers: is_uring && values.get(FIXEDBUFS),
+        registered_files: is_uring && values.get(REGISTERFILES),
+        sqpoll: is_uring && values.get(SQTHREAD_POLL),
         iopoll: is_uring && hipri,
-        drain: is_uring && values.bool("drain"),
+        drain: is_uring && values.get(DRAIN),
     };
     if uring.drain && uring.iopoll {
         let rule = Rule::Contradiction {
-            one: values.quote("drain"),
-            other: values.quote("hipri"),
+            one: values.quote(DRAIN),
+            other: values.quote(HIPRI),
             reason: "a request that waits for those before it is not polled for meanwhile",
             hint: "leave one of them out",
         };
-        return Err(values.refuse("drain", rule));
+        return Err(values.refuse(DRAIN, rule));
     }
     let hipri = hipri && engine == EngineKind::Pvsync2;
     let hipri_percent = hipri_percent.filter(|_| hipri).and_then(|percent| u8::try_from(percent).ok());
@@ -164,7 +181,7 @@ pub(super) fn check_polling(values: &Values, files: &[JobFile]) -> Result<(), Re
                 disk: disk.name.clone(),
                 source_text: format!("{} is 0", disk.limits.can_poll.source),
             };
-            return Err(values.refuse("hipri", rule));
+            return Err(values.refuse(HIPRI, rule));
         }
     }
     Ok(())
@@ -180,23 +197,23 @@ pub(super) fn plan_cpu_load(
         note_unused(
             planner,
             values,
-            &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"],
+            &[CPULOAD.row(), CPUCHUNKS.row(), CPUMODE.row(), EXIT_ON_IO_DONE.row()],
             "the engine is not `cpuio`",
         );
         return Ok(None);
     }
-    let incomplete = |option: &str, needs| {
-        let rule = Rule::Incomplete { option: values.quote("ioengine"), needs, hint: "say it beside the engine" };
+    let incomplete = |option: &'static OptionRow, needs| {
+        let rule = Rule::Incomplete { option: values.quote(IOENGINE), needs, hint: "say it beside the engine" };
         Err(values.refuse(option, rule))
     };
-    let Some(percent) = values.number("cpuload") else { return incomplete("cpuload", "`cpuload`: how busy it is") };
-    let ends_with_io = values.bool("exit_on_io_done");
-    if values.duration_ns("runtime").is_none() && !ends_with_io {
-        return incomplete("runtime", "`runtime` or `exit_on_io_done`: nothing else would end it");
+    let Some(percent) = values.get(CPULOAD) else { return incomplete(CPULOAD.row(), "`cpuload`: how busy it is") };
+    let ends_with_io = values.get(EXIT_ON_IO_DONE);
+    if values.get(RUNTIME).is_none() && !ends_with_io {
+        return incomplete(RUNTIME.row(), "`runtime` or `exit_on_io_done`: nothing else would end it");
     }
     let percent = u8::try_from(percent).expect("the row's bounds keep it small");
-    let chunk_ns = values.duration_ns("cpuchunks").unwrap_or(50_000_000);
-    Ok(Some(CpuLoad { percent, chunk_ns, sorts: values.choice("cpumode") == Some("qsort"), ends_with_io }))
+    let chunk_ns = values.get(CPUCHUNKS).unwrap_or(50_000_000);
+    Ok(Some(CpuLoad { percent, chunk_ns, sorts: values.get(CPUMODE) == "qsort", ends_with_io }))
 }
 
 /// What the engines that move no data cannot do.
@@ -206,17 +223,18 @@ pub(super) fn check_without_data(
     ops: Ops,
     files: &[JobFile],
 ) -> Result<(), Refusal> {
-    let refuse =
-        |option: &str, lack: String, hint| Err(values.refuse(option, Rule::EngineLacks { engine, lack, hint }));
+    let refuse = |option: &'static OptionRow, lack: String, hint| {
+        Err(values.refuse(option, Rule::EngineLacks { engine, lack, hint }))
+    };
     let is_device = |file: &&JobFile| file.facts.as_ref().is_some_and(|f| f.kind == TargetKind::BlockDevice);
     if let Some(file) = files.iter().find(is_device) {
         let lack = format!("works on files, and `{}` is a block device", file.plan.path);
-        return refuse("filename", lack, "name a file, or choose another engine");
+        return refuse(FILENAME.row(), lack, "name a file, or choose another engine");
     }
     if engine == EngineKind::Ftruncate {
         if !matches!(ops.mix, OpMix::Only(OpKind::Write)) {
             return refuse(
-                "rw",
+                RW.row(),
                 "changes the length of files, which is a write".into(),
                 "say `rw = \"write\"` or \"randwrite\"",
             );
@@ -230,7 +248,7 @@ pub(super) fn check_without_data(
         if let Some(file) = files.iter().find(reaches_beyond) {
             let lack = format!("would cut off what `{}` holds behind the region", file.plan.path);
             return refuse(
-                "filename",
+                FILENAME.row(),
                 lack,
                 "say a `size` that reaches the file's end, or let it make a file of its own",
             );
@@ -240,35 +258,47 @@ pub(super) fn check_without_data(
 }
 
 pub(super) fn plan_queue(planner: &mut Planner, values: &mut Values, engine: EngineKind) -> Result<Queue, Refusal> {
-    let depth = values.small("iodepth").unwrap_or(1);
-    let submit_batch = values.small("iodepth_batch");
-    let complete_min = values.small("iodepth_batch_complete_min").unwrap_or(1);
-    let complete_max = values.small("iodepth_batch_complete_max").unwrap_or(0);
-    let contradiction = |values: &Values, one: &'static str, other: &'static str, reason, hint| {
+    let depth = values.get(IODEPTH);
+    let submit_batch = values.get(IODEPTH_BATCH);
+    let complete_min = values.get(IODEPTH_BATCH_COMPLETE_MIN);
+    let complete_max = values.get(IODEPTH_BATCH_COMPLETE_MAX);
+    let contradiction = |values: &Values, one: &'static OptionRow, other: &'static OptionRow, reason, hint| {
         let rule = Rule::Contradiction { one: values.quote(one), other: values.quote(other), reason, hint };
         values.refuse(one, rule)
     };
     if submit_batch.is_some_and(|batch| batch > depth) {
         let reason = "a batch cannot be larger than the queue";
-        return Err(contradiction(values, "iodepth_batch", "iodepth", reason, "raise `iodepth` or lower the batch"));
+        return Err(contradiction(
+            values,
+            IODEPTH_BATCH.row(),
+            IODEPTH.row(),
+            reason,
+            "raise `iodepth` or lower the batch",
+        ));
     }
     if complete_min > depth {
         let reason = "more completions cannot come than are in flight";
         let hint = "raise `iodepth` or lower the batch";
-        return Err(contradiction(values, "iodepth_batch_complete_min", "iodepth", reason, hint));
+        return Err(contradiction(values, IODEPTH_BATCH_COMPLETE_MIN.row(), IODEPTH.row(), reason, hint));
     }
     if complete_max > 0 && complete_max < complete_min {
-        let (one, other) = ("iodepth_batch_complete_max", "iodepth_batch_complete_min");
+        let (one, other) = (IODEPTH_BATCH_COMPLETE_MAX.row(), IODEPTH_BATCH_COMPLETE_MIN.row());
         return Err(contradiction(values, one, other, "the most is less than the least", "raise the most"));
     }
-    let low = values.small("iodepth_low").unwrap_or(0);
+    let low = values.get(IODEPTH_LOW).unwrap_or(0);
     if low > depth {
         let reason = "more than the depth are never in flight";
-        return Err(contradiction(values, "iodepth_low", "iodepth", reason, "raise `iodepth` or lower the mark"));
+        return Err(contradiction(
+            values,
+            IODEPTH_LOW.row(),
+            IODEPTH.row(),
+            reason,
+            "raise `iodepth` or lower the mark",
+        ));
     }
-    if low > 0 && values.duration_ns("latency_target").is_some() {
+    if low > 0 && values.get(LATENCY_TARGET).is_some() {
         let reason = "the search for a depth keeps the queue at one depth, and the mark lets it swing";
-        return Err(contradiction(values, "iodepth_low", "latency_target", reason, "leave one of them out"));
+        return Err(contradiction(values, IODEPTH_LOW.row(), LATENCY_TARGET.row(), reason, "leave one of them out"));
     }
     if submit_batch.is_none() {
         let reason = if engine.holds_a_queue() {
@@ -276,13 +306,13 @@ pub(super) fn plan_queue(planner: &mut Planner, values: &mut Values, engine: Eng
         } else {
             "the engine holds one I/O at a time"
         };
-        values.derive("iodepth_batch", if engine.holds_a_queue() { "adaptive" } else { "1" }, reason);
+        values.derive(IODEPTH_BATCH, if engine.holds_a_queue() { "adaptive" } else { "1" }, reason);
     }
     // At the depth itself, or one below, there is nothing to wait for: one completion makes room.
     let low = if low + 1 >= depth { 0 } else { low };
-    let serializes_overlap = values.bool("serialize_overlap") && depth > 1;
+    let serializes_overlap = values.get(SERIALIZE_OVERLAP) && depth > 1;
     if depth == 1 {
-        note_unused(planner, values, &["serialize_overlap"], "one I/O at a time overlaps with none");
+        note_unused(planner, values, &[SERIALIZE_OVERLAP.row()], "one I/O at a time overlaps with none");
     }
     Ok(Queue { depth, submit_batch, complete_min, complete_max, low, serializes_overlap })
 }

@@ -6,10 +6,17 @@
 //! use, or carries the mark of a filesystem that was not named, is not written even if it is named.
 
 use super::splitmix64;
-use super::values::Values;
 use super::{Planner, Target};
+use crate::option::OptionRow;
+use crate::options::limits::rows::{FILL_DEVICE, IO_SIZE};
+use crate::options::pattern::rows::{READ_IOLOG, RW};
+use crate::options::target::rows::{
+    DIRECTORY, EXTEND_EXISTING, FALLOCATE, FILE_APPEND, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NRFILES, OFFSET,
+    OFFSET_ALIGN, OVERWRITE, OVERWRITE_EXISTING, OVERWRITE_SIGNATURE, SIZE, UNLINK,
+};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, write_bytes, write_paths};
+use crate::values::Values;
 use std::collections::BTreeMap;
 use trueio_model::{FilePlan, Prepare, TargetFacts, TargetKind};
 
@@ -64,42 +71,44 @@ pub(super) struct JobFile {
 
 /// The files of a job.
 pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use) -> Result<Vec<JobFile>, Refusal> {
-    let is_named = values.is_said("filename");
+    let is_named = values.is_set(FILENAME);
     let paths = target_paths(values)?;
-    for option in ["size", "filesize", "io_size"] {
-        let is_zero = match option {
-            "filesize" => values.range(option).is_some_and(|(low, _)| low == 0),
-            _ => matches!(values.extent(option), Some(Extent::Bytes(0) | Extent::Percent(0))),
-        };
+    let is_nothing = |extent: Option<Extent>| matches!(extent, Some(Extent::Bytes(0) | Extent::Percent(0)));
+    let sizes = [
+        (SIZE.row(), is_nothing(values.get(SIZE))),
+        (FILESIZE.row(), values.get(FILESIZE).is_some_and(|(low, _)| low == 0)),
+        (IO_SIZE.row(), is_nothing(values.get(IO_SIZE))),
+    ];
+    for (option, is_zero) in sizes {
         if is_zero {
-            let rule = Rule::BadValue { option, reason: "nothing would be transferred".into() };
+            let rule = Rule::BadValue { option: option.name, reason: "nothing would be transferred".into() };
             return Err(values.refuse(option, rule));
         }
     }
     check_overwrite_names(planner, values, usage, &paths)?;
-    if values.bool("file_append") && values.is_said("offset") {
+    if values.get(FILE_APPEND) && values.is_set(OFFSET) {
         let rule = Rule::Contradiction {
-            one: values.quote("file_append"),
-            other: values.quote("offset"),
+            one: values.quote(FILE_APPEND),
+            other: values.quote(OFFSET),
             reason: "both say where the region begins",
             hint: "leave one of them out",
         };
-        return Err(values.refuse("file_append", rule));
+        return Err(values.refuse(FILE_APPEND, rule));
     }
-    let is_endless = usage.fills && values.extent("size").is_none();
+    let is_endless = usage.fills && values.get(SIZE).is_none();
     let mut files = Vec::with_capacity(paths.len());
     let mut carried = Vec::new();
     for (index, path) in paths.iter().enumerate() {
-        let filesize = values.range("filesize").map(|range| draw_size(range, usage, index as u64));
+        let filesize = values.get(FILESIZE).map(|range| draw_size(range, usage, index as u64));
         let filesize = filesize.or(is_endless.then_some(ENDLESS_BYTES / paths.len() as u64));
         let file = if usage.opens_files {
             match planner.look(path) {
                 Target::Unreadable(reason) => {
                     let rule = Rule::TargetUnreadable { path: path.clone(), reason };
-                    return Err(values.refuse("filename", rule));
+                    return Err(values.refuse(FILENAME, rule));
                 }
                 Target::Present(_) if !is_named => {
-                    return Err(values.refuse("directory", Rule::GeneratedNameTaken { path: path.clone() }));
+                    return Err(values.refuse(DIRECTORY, Rule::GeneratedNameTaken { path: path.clone() }));
                 }
                 Target::Present(facts) => {
                     existing_file(planner, values, usage, path, *facts, (paths.len(), filesize), &mut carried)?
@@ -115,18 +124,18 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
                 block_bytes: usage.block_bytes_max,
                 region_bytes: file.plan.size_bytes,
             };
-            return Err(values.refuse("size", rule));
+            return Err(values.refuse(SIZE, rule));
         }
         files.push(file);
     }
     if usage.opens_files && (usage.writes || usage.trims) {
         let is_missing = |name: &&String| !carried.contains(*name);
-        if let Some(name) = values.names("overwrite_signature").iter().find(is_missing) {
+        if let Some(name) = values.get(OVERWRITE_SIGNATURE).unwrap_or_default().iter().find(is_missing) {
             let rule = Rule::SignatureNotThere { name: name.clone(), found: carried };
-            return Err(values.refuse("overwrite_signature", rule));
+            return Err(values.refuse(OVERWRITE_SIGNATURE, rule));
         }
-    } else if values.is_said("overwrite_signature") {
-        let sentence = format!("{} has no effect: the job writes nothing", values.quote("overwrite_signature"));
+    } else if values.is_set(OVERWRITE_SIGNATURE) {
+        let sentence = format!("{} has no effect: the job writes nothing", values.quote(OVERWRITE_SIGNATURE));
         planner.note(&values.job, &sentence);
     }
     derive_file_values(planner, values, usage, &files, is_named);
@@ -135,15 +144,15 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
 
 /// The paths, as they will be opened.
 fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
-    let directory = values.paths("directory").map(|paths| paths[0].as_str());
+    let directory = values.get(DIRECTORY);
     let join = |name: &str| join_path(directory, name);
-    let count = values.number("nrfiles").unwrap_or(1);
-    match values.paths("filename") {
-        Some(_) if values.is_said("nrfiles") => Err(values.refuse(
-            "nrfiles",
+    let count = values.get(NRFILES);
+    match values.get(FILENAME) {
+        Some(_) if values.is_set(NRFILES) => Err(values.refuse(
+            NRFILES,
             Rule::Contradiction {
-                one: values.quote("nrfiles"),
-                other: values.quote("filename"),
+                one: values.quote(NRFILES),
+                other: values.quote(FILENAME),
                 reason: "the files are named already",
                 hint: "say `directory` instead of `filename`, or name all files",
             },
@@ -151,10 +160,10 @@ fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
         Some(names) => {
             if let (Some(_), Some(_)) = (directory, names.iter().find(|name| name.starts_with('/'))) {
                 return Err(values.refuse(
-                    "directory",
+                    DIRECTORY,
                     Rule::Contradiction {
-                        one: values.quote("directory"),
-                        other: values.quote("filename"),
+                        one: values.quote(DIRECTORY),
+                        other: values.quote(FILENAME),
                         reason: "the file's path begins at the root already",
                         hint: "leave one of them out",
                     },
@@ -165,7 +174,7 @@ fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
             for path in &paths {
                 if let Some(earlier) = seen.insert(plain(path), path) {
                     let reason = format!("`{earlier}` and `{path}` are one file");
-                    return Err(values.refuse("filename", Rule::BadValue { option: "filename", reason }));
+                    return Err(values.refuse(FILENAME, Rule::BadValue { option: FILENAME.name, reason }));
                 }
             }
             Ok(paths)
@@ -198,13 +207,13 @@ pub(super) fn check_overwrite_names(
     usage: &Use,
     paths: &[String],
 ) -> Result<(), Refusal> {
-    for path in values.paths("overwrite_existing").unwrap_or(&[]) {
+    for path in values.get(OVERWRITE_EXISTING).unwrap_or(&[]) {
         if !paths.contains(path) {
             let rule = Rule::NamedForOverwriteNotUsed { path: path.clone(), targets: paths.to_vec() };
-            return Err(values.refuse("overwrite_existing", rule));
+            return Err(values.refuse(OVERWRITE_EXISTING, rule));
         }
         if usage.opens_files && planner.look(path) == Target::Missing {
-            return Err(values.refuse("overwrite_existing", Rule::NamedForOverwriteMissing { path: path.clone() }));
+            return Err(values.refuse(OVERWRITE_EXISTING, Rule::NamedForOverwriteMissing { path: path.clone() }));
         }
     }
     Ok(())
@@ -220,7 +229,7 @@ fn check_in_use(
     carried: &mut Vec<String>,
 ) -> Result<(), Refusal> {
     let is_device = kind == TargetKind::BlockDevice;
-    let refuse = |rule: Rule| Err(values.refuse("filename", rule));
+    let refuse = |rule: Rule| Err(values.refuse(FILENAME, rule));
     let path = path.to_owned();
     let found = match planner.facts.in_use(&path) {
         Ok(found) => found,
@@ -234,7 +243,7 @@ fn check_in_use(
     for sentence in found.unseen {
         planner.note(&values.job, &format!("who uses `{path}` could not be seen altogether: {sentence}"));
     }
-    let named = values.names("overwrite_signature");
+    let named = values.get(OVERWRITE_SIGNATURE).unwrap_or_default();
     let is_named = found.marks.iter().all(|mark| named.contains(&mark.name));
     carried.extend(found.marks.iter().map(|mark| mark.name.clone()));
     if !is_named {
@@ -258,13 +267,13 @@ pub(super) fn existing_file(
         TargetKind::Directory | TargetKind::CharacterDevice => {
             let what = if facts.kind == TargetKind::Directory { "a directory" } else { "a character device" };
             let rule = Rule::WrongKindOfTarget { path: path.to_owned(), what, wanted: "a file or block device" };
-            return Err(values.refuse("filename", rule));
+            return Err(values.refuse(FILENAME, rule));
         }
     };
-    let may_destroy = values.paths("overwrite_existing").is_some_and(|named| named.iter().any(|name| name == path));
+    let may_destroy = values.get(OVERWRITE_EXISTING).is_some_and(|named| named.iter().any(|name| name == path));
     if (usage.writes || usage.trims) && !may_destroy {
         let verb = if usage.trims { "trim" } else { "overwrite" };
-        return Err(values.refuse("rw", Rule::ExistingTargetNotNamed { path: path.to_owned(), what, verb }));
+        return Err(values.refuse(RW, Rule::ExistingTargetNotNamed { path: path.to_owned(), what, verb }));
     }
     if usage.writes || usage.trims {
         check_in_use(planner, values, path, facts.kind, carried)?;
@@ -274,21 +283,21 @@ pub(super) fn existing_file(
         && ["vfat", "msdos", "exfat", "iso9660", "squashfs"].contains(&filesystem.kind.as_str())
     {
         let reason = format!("{} cannot punch holes into files", filesystem.kind);
-        return Err(values.refuse("rw", Rule::TrimUnsupported { path: path.to_owned(), reason }));
+        return Err(values.refuse(RW, Rule::TrimUnsupported { path: path.to_owned(), reason }));
     }
     // As of new files: several spellings of one path are one file, by the name that came first.
     let name = planner.spellings.entry(plain(path)).or_insert_with(|| path.to_owned()).clone();
     let may_grow = facts.kind == TargetKind::File
         && !(usage.moves_no_data && usage.needs_content)
-        && values.paths("extend_existing").is_some_and(|named| named.iter().any(|name| name == path));
-    let appends = values.bool("file_append");
+        && values.get(EXTEND_EXISTING).is_some_and(|named| named.iter().any(|name| name == path));
+    let appends = values.get(FILE_APPEND);
     let is_device = facts.kind == TargetKind::BlockDevice;
     if appends && is_device {
         let reason = format!("`{path}` is a block device, and cannot be made longer");
-        return Err(values.refuse("file_append", Rule::BadValue { option: "file_append", reason }));
+        return Err(values.refuse(FILE_APPEND, Rule::BadValue { option: FILE_APPEND.name, reason }));
     }
     // A device is as large as it is.
-    let sizes = if is_device && !values.is_said("filesize") { (sizes.0, None) } else { sizes };
+    let sizes = if is_device && !values.is_set(FILESIZE) { (sizes.0, None) } else { sizes };
     let (offset_bytes, size_bytes) = match facts.size_bytes.value {
         Some(target_bytes) if appends => {
             let added = planner.created.get(&name).map_or(0, |grown| grown.length_bytes);
@@ -296,16 +305,15 @@ pub(super) fn existing_file(
             if !may_grow {
                 let path = path.to_owned();
                 let rule = Rule::SizeBeyondTarget { path, offset_bytes, size_bytes, target_bytes };
-                return Err(values.refuse("file_append", rule));
+                return Err(values.refuse(FILE_APPEND, rule));
             }
             (offset_bytes, size_bytes)
         }
         Some(target_bytes) => region_of_existing(values, usage, path, (target_bytes, may_grow), sizes)?,
         None => {
             let unknown = || Rule::SizeUnknown { path: path.to_owned(), reason: facts.size_bytes.source.clone() };
-            let (Some(Extent::Bytes(offset)), Some(size)) = (values.extent("offset"), said_size_bytes(values, sizes))
-            else {
-                return Err(values.refuse("size", unknown()));
+            let (Extent::Bytes(offset), Some(size)) = (values.get(OFFSET), said_size_bytes(values, sizes)) else {
+                return Err(values.refuse(SIZE, unknown()));
             };
             (offset, size)
         }
@@ -344,13 +352,13 @@ pub(super) fn existing_file(
 fn prepare_new(values: &Values, usage: &Use) -> Prepare {
     if usage.moves_no_data || usage.fills {
         Prepare::CreateEmpty
-    } else if usage.needs_content || values.bool("overwrite") {
+    } else if usage.needs_content || values.get(OVERWRITE) {
         Prepare::CreateFilled
     } else {
-        match values.choice("fallocate") {
-            Some("none") => Prepare::CreateEmpty,
-            Some("keep") => Prepare::CreateReserved,
-            Some("truncate") => Prepare::CreateSparse,
+        match values.get(FALLOCATE) {
+            "none" => Prepare::CreateEmpty,
+            "keep" => Prepare::CreateReserved,
+            "truncate" => Prepare::CreateSparse,
             _ => Prepare::CreateAllocated,
         }
     }
@@ -382,15 +390,15 @@ fn create(planner: &mut Planner, values: &Values, path: &str, wanted: Created) {
 fn appended_region(values: &Values, end_bytes: u64, sizes: (usize, Option<u64>)) -> Result<(u64, u64), Refusal> {
     let Some(size_bytes) = said_size_bytes(values, sizes) else {
         let rule = Rule::Incomplete {
-            option: values.quote("file_append"),
+            option: values.quote(FILE_APPEND),
             needs: "`size` in bytes: it says how much is appended",
             hint: "say `size`, such as `size = \"1g\"`",
         };
-        return Err(values.refuse("file_append", rule));
+        return Err(values.refuse(FILE_APPEND, rule));
     };
     if end_bytes.checked_add(size_bytes).is_none_or(|end| end > i64::MAX as u64) {
-        let rule = Rule::BadValue { option: "size", reason: "the region ends beyond 2^63 bytes".into() };
-        return Err(values.refuse("size", rule));
+        let rule = Rule::BadValue { option: SIZE.name, reason: "the region ends beyond 2^63 bytes".into() };
+        return Err(values.refuse(SIZE, rule));
     }
     Ok((end_bytes, size_bytes))
 }
@@ -403,36 +411,35 @@ fn region_of_existing(
     (target_bytes, may_grow): (u64, bool),
     (file_count, filesize): (usize, Option<u64>),
 ) -> Result<(u64, u64), Refusal> {
-    let offset_bytes = match values.extent("offset") {
-        Some(Extent::Bytes(bytes)) => bytes,
-        Some(Extent::Percent(percent)) => {
+    let offset_bytes = match values.get(OFFSET) {
+        Extent::Bytes(bytes) => bytes,
+        Extent::Percent(percent) => {
             let bytes = percent_of(target_bytes, percent);
-            match values.number("offset_align") {
+            match values.get(OFFSET_ALIGN) {
                 None => bytes - bytes % usage.block_bytes_max,
                 Some(0) => bytes.next_multiple_of(usage.block_bytes_min.max(1)),
                 Some(align) => bytes.checked_next_multiple_of(align).unwrap_or(u64::MAX),
             }
         }
-        None => 0,
     };
     let beyond =
         |size_bytes: u64| Rule::SizeBeyondTarget { path: path.to_owned(), offset_bytes, size_bytes, target_bytes };
-    let size_bytes = match (filesize, values.extent("size")) {
+    let size_bytes = match (filesize, values.get(SIZE)) {
         (Some(bytes), _) => bytes,
         (None, Some(Extent::Bytes(bytes))) => bytes / file_count as u64,
         // Rounding up the one must not push the other over the end.
-        (None, Some(Extent::Percent(percent))) if matches!(values.extent("offset"), Some(Extent::Percent(_))) => {
+        (None, Some(Extent::Percent(percent))) if matches!(values.get(OFFSET), Extent::Percent(_)) => {
             percent_of(target_bytes, percent).min(target_bytes.saturating_sub(offset_bytes))
         }
         (None, Some(Extent::Percent(percent))) => percent_of(target_bytes, percent),
         (None, None) if offset_bytes >= target_bytes && target_bytes > 0 => {
-            return Err(values.refuse("offset", beyond(usage.block_bytes_max)));
+            return Err(values.refuse(OFFSET, beyond(usage.block_bytes_max)));
         }
         (None, None) => target_bytes - offset_bytes.min(target_bytes),
     };
     let is_beyond = |end: u64| end > i64::MAX as u64 || (end > target_bytes && !may_grow);
     if offset_bytes.checked_add(size_bytes).is_none_or(is_beyond) {
-        let option = if values.is_said("filesize") { "filesize" } else { "size" };
+        let option = if values.is_set(FILESIZE) { FILESIZE.row() } else { SIZE.row() };
         return Err(values.refuse(option, beyond(size_bytes)));
     }
     Ok((offset_bytes, size_bytes))
@@ -455,7 +462,7 @@ fn draw_size((low, high): (u64, u64), usage: &Use, index: u64) -> u64 {
 
 /// The size of each file as it was said in bytes; `sizes` are the number of files and what `filesize` says of this one.
 fn said_size_bytes(values: &Values, (file_count, filesize): (usize, Option<u64>)) -> Option<u64> {
-    match (filesize, values.extent("size")) {
+    match (filesize, values.get(SIZE)) {
         (Some(bytes), _) => Some(bytes),
         (None, Some(Extent::Bytes(bytes))) => Some(bytes / file_count as u64),
         (None, _) => None,
@@ -475,31 +482,31 @@ pub(super) fn new_file(
     // A file that an earlier job of this plan creates has a size already.
     let earlier_bytes = planner.created.get(path).map(|created| created.length_bytes);
     let (offset_bytes, size_bytes) = match earlier_bytes {
-        _ if values.bool("file_append") => appended_region(values, earlier_bytes.unwrap_or(0), sizes)?,
+        _ if values.get(FILE_APPEND) => appended_region(values, earlier_bytes.unwrap_or(0), sizes)?,
         Some(bytes) if said_size_bytes(values, sizes).is_none() => {
             region_of_existing(values, usage, path, (bytes, false), sizes)?
         }
         _ => {
-            let percent = |option| Rule::PercentOfNothing { option, path: path.to_owned() };
-            let offset_bytes = match values.extent("offset") {
-                Some(Extent::Bytes(bytes)) => bytes,
-                Some(Extent::Percent(_)) => return Err(values.refuse("offset", percent("offset"))),
-                None => 0,
+            let percent =
+                |option: &'static OptionRow| Rule::PercentOfNothing { option: option.name, path: path.to_owned() };
+            let offset_bytes = match values.get(OFFSET) {
+                Extent::Bytes(bytes) => bytes,
+                Extent::Percent(_) => return Err(values.refuse(OFFSET, percent(OFFSET.row()))),
             };
-            let size_bytes = match (said_size_bytes(values, sizes), values.extent("size")) {
+            let size_bytes = match (said_size_bytes(values, sizes), values.get(SIZE)) {
                 (Some(bytes), _) => bytes,
-                (None, Some(_)) => return Err(values.refuse("size", percent("size"))),
-                (None, None) => return Err(values.refuse("size", Rule::SizeMissing { path: path.to_owned() })),
+                (None, Some(_)) => return Err(values.refuse(SIZE, percent(SIZE.row()))),
+                (None, None) => return Err(values.refuse(SIZE, Rule::SizeMissing { path: path.to_owned() })),
             };
             (offset_bytes, size_bytes)
         }
     };
     let Some(length_bytes) = offset_bytes.checked_add(size_bytes).filter(|end| *end <= i64::MAX as u64) else {
-        let rule = Rule::BadValue { option: "offset", reason: "the region ends beyond 2^63 bytes".into() };
-        return Err(values.refuse("offset", rule));
+        let rule = Rule::BadValue { option: OFFSET.name, reason: "the region ends beyond 2^63 bytes".into() };
+        return Err(values.refuse(OFFSET, rule));
     };
     let prepare = prepare_new(values, usage);
-    let remove_after = values.bool("unlink");
+    let remove_after = values.get(UNLINK);
     let filesystem = facts.filesystem.as_ref();
     let wanted = Created {
         prepare,
@@ -528,10 +535,10 @@ pub(super) fn directory_facts(planner: &mut Planner, values: &Values, path: &str
     let nearest = directory_of(path.trim_end_matches('/'));
     let mut directory = nearest;
     // As in fio, for which an I/O log names files only.
-    let makes_directories = values.is_fio && !values.is_said("read_iolog");
-    let option = if values.is_said("directory") { "directory" } else { "filename" };
+    let makes_directories = values.is_fio && !values.is_set(READ_IOLOG);
+    let option = if values.is_set(DIRECTORY) { DIRECTORY.row() } else { FILENAME.row() };
     // What `directory` says must be there, in fio, too.
-    let is_said = |place| values.paths("directory").is_some_and(|said| plain(&said[0]) == plain(place));
+    let is_said = |place| values.get(DIRECTORY).is_some_and(|said| plain(said) == plain(place));
     let facts = loop {
         match planner.look(directory) {
             Target::Present(facts) => break *facts,
@@ -589,18 +596,17 @@ pub(super) fn directory_facts(planner: &mut Planner, values: &Values, path: &str
 }
 
 pub(super) fn untouched_file(values: &Values, path: &str, sizes: (usize, Option<u64>)) -> Result<JobFile, Refusal> {
-    let offset_bytes = match values.extent("offset") {
-        Some(Extent::Bytes(bytes)) => bytes,
-        Some(Extent::Percent(percent)) => percent_of(UNTOUCHED_SIZE_BYTES, percent),
-        None => 0,
+    let offset_bytes = match values.get(OFFSET) {
+        Extent::Bytes(bytes) => bytes,
+        Extent::Percent(percent) => percent_of(UNTOUCHED_SIZE_BYTES, percent),
     };
-    let size_bytes = match values.extent("size") {
+    let size_bytes = match values.get(SIZE) {
         Some(Extent::Percent(percent)) if sizes.1.is_none() => percent_of(UNTOUCHED_SIZE_BYTES, percent),
         _ => said_size_bytes(values, sizes).unwrap_or(UNTOUCHED_SIZE_BYTES),
     };
     if offset_bytes.checked_add(size_bytes).is_none_or(|end| end > i64::MAX as u64) {
-        let rule = Rule::BadValue { option: "offset", reason: "the region ends beyond 2^63 bytes".into() };
-        return Err(values.refuse("offset", rule));
+        let rule = Rule::BadValue { option: OFFSET.name, reason: "the region ends beyond 2^63 bytes".into() };
+        return Err(values.refuse(OFFSET, rule));
     }
     let plan = FilePlan {
         path: path.to_owned(),
@@ -618,61 +624,62 @@ fn derive_file_values(planner: &mut Planner, values: &mut Values, usage: &Use, f
     let job = values.job.clone();
     if !is_named {
         let names: Vec<String> = files.iter().map(|file| file.plan.path.clone()).collect();
-        values.derive("filename", write_paths(&names), "the job makes files of its own");
-        if !values.is_said("directory") {
-            values.derive("directory", ".", "the current directory");
+        values.derive(FILENAME, write_paths(&names), "the job makes files of its own");
+        if !values.is_set(DIRECTORY) {
+            values.derive(DIRECTORY, ".", "the current directory");
         }
     }
-    if values.bool("file_append") {
+    if values.get(FILE_APPEND) {
         match files {
             _ if !usage.opens_files => {
-                let sentence = format!("{} has no effect: nothing is touched", values.quote("file_append"));
+                let sentence = format!("{} has no effect: nothing is touched", values.quote(FILE_APPEND));
                 planner.note(&job, &sentence);
             }
-            [file] => values.derive("offset", write_bytes(file.plan.offset_bytes), "where the file ends"),
-            _ => values.derive("offset", "", "where each file ends"),
+            [file] => values.derive(OFFSET, write_bytes(file.plan.offset_bytes), "where the file ends"),
+            _ => values.derive(OFFSET, "", "where each file ends"),
         }
     }
     if usage.fills
         && files.iter().all(|file| matches!(&file.facts, Some(facts) if facts.kind == TargetKind::BlockDevice))
     {
-        let sentence = format!("{} has no effect: a device is as large as it is", values.quote("fill_device"));
+        let sentence = format!("{} has no effect: a device is as large as it is", values.quote(FILL_DEVICE));
         planner.note(&job, &sentence);
     }
     let total: u64 = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
-    if !values.is_said("size") && values.extent("size").is_none() {
-        let reason = if usage.fills && !values.is_said("filesize") {
+    if !values.is_set(SIZE) && values.get(SIZE).is_none() {
+        let reason = if usage.fills && !values.is_set(FILESIZE) {
             "as much as there is room for: `fill_device` ends the job"
-        } else if values.is_said("filesize") {
+        } else if values.is_set(FILESIZE) {
             "`filesize` times the number of files"
         } else if !usage.opens_files {
             "nothing is touched, so any size will do"
         } else {
             "the whole of what the files hold from `offset` on"
         };
-        values.derive("size", write_bytes(total), reason);
+        values.derive(SIZE, write_bytes(total), reason);
     }
-    if !files.iter().any(|file| file.plan.extends_from.is_some()) && values.is_asked("extend_existing") {
-        let sentence = format!("{} has no effect: no file is too short", values.quote("extend_existing"));
+    if !files.iter().any(|file| file.plan.extends_from.is_some()) && values.is_explicit(EXTEND_EXISTING) {
+        let sentence = format!("{} has no effect: no file is too short", values.quote(EXTEND_EXISTING));
         planner.note(&job, &sentence);
     }
     let has_new = files.iter().any(|file| !matches!(file.plan.prepare, Prepare::UseExisting | Prepare::Nothing));
     if !has_new {
-        for name in ["overwrite", "fallocate", "unlink"].into_iter().filter(|name| values.is_asked(name)) {
+        for name in [OVERWRITE.row(), FALLOCATE.row(), UNLINK.row()].into_iter().filter(|name| values.is_explicit(name))
+        {
             planner.note(&job, &format!("{} has no effect: no file is created", values.quote(name)));
         }
-    } else if usage.fills && values.is_asked("fallocate") {
-        let sentence = format!("{} has no effect: the file grows until nothing is free", values.quote("fallocate"));
+    } else if usage.fills && values.is_explicit(FALLOCATE) {
+        let sentence = format!("{} has no effect: the file grows until nothing is free", values.quote(FALLOCATE));
         planner.note(&job, &sentence);
     } else if usage.needs_content {
-        for name in ["overwrite", "fallocate"].into_iter().filter(|name| values.is_asked(name)) {
+        for name in [OVERWRITE.row(), FALLOCATE.row()].into_iter().filter(|name| values.is_explicit(name)) {
             planner.note(
                 &job,
                 &format!("{} has no effect: a job that reads or trims gets a written file", values.quote(name)),
             );
         }
     }
-    if files.len() == 1 && values.is_said("file_service_type") {
-        planner.note(&job, &format!("{} has no effect: there is one file", values.quote("file_service_type")));
+    if files.len() == 1 && values.is_set(FILE_SERVICE_TYPE) {
+        planner.note(&job, &format!("{} has no effect: there is one file", values.quote(FILE_SERVICE_TYPE)));
     }
 }

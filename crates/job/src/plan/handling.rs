@@ -3,9 +3,15 @@
 use super::Planner;
 use super::files::JobFile;
 use super::job::{Ops, note_unused};
-use super::values::Values;
+use crate::options::content::rows::{HUGEPAGE_SIZE, MEM, SOURCE, VERIFY};
+use crate::options::durability::rows::{FADVISE_HINT, PRE_READ, STAT_TYPE};
+use crate::options::engine::rows::{NUMJOBS, REGISTERFILES};
+use crate::options::limits::rows::STEADY_STATE;
+use crate::options::pattern::rows::RW;
+use crate::options::target::rows::{CREATE_ONLY, LOCKFILE, UNLINK_EACH_LOOP};
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
+use crate::values::Values;
 use trueio_model::{
     Advice, DirectPolicy, EngineKind, Handling, Limits, Locking, Memory, OpKind, OpMix, Order, Prepare, StatCall,
     TargetKind, UringOptions,
@@ -18,74 +24,74 @@ pub(super) fn plan_handling(
     engine: EngineKind,
     ops: Ops,
 ) -> Result<Handling, Refusal> {
-    let memory = match values.choice("mem") {
-        Some("mmap") => Memory::Mmap,
-        Some("mmapshared") => Memory::MmapShared,
-        Some("mmaphuge") => Memory::MmapHuge,
-        Some("shm") => Memory::Shm,
-        Some("shmhuge") => Memory::ShmHuge,
+    let memory = match values.get(MEM) {
+        "mmap" => Memory::Mmap,
+        "mmapshared" => Memory::MmapShared,
+        "mmaphuge" => Memory::MmapHuge,
+        "shm" => Memory::Shm,
+        "shmhuge" => Memory::ShmHuge,
         _ => Memory::Malloc,
     };
-    let huge_page_bytes = values.number("hugepage_size").filter(|_| memory.is_huge()).unwrap_or(0);
+    let huge_page_bytes = if memory.is_huge() { values.get(HUGEPAGE_SIZE) } else { 0 };
     if memory.is_huge() && (!huge_page_bytes.is_power_of_two() || huge_page_bytes < 4096) {
         let reason = "the size of a page is a power of two, such as 2m or 1g".to_owned();
-        let option = "hugepage_size";
-        return Err(values.refuse(option, Rule::BadValue { option, reason }));
+        let option = HUGEPAGE_SIZE.row();
+        return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
     }
     if !memory.is_huge() {
-        note_unused(planner, values, &["hugepage_size"], "the buffers are not in huge pages (`mem`)");
+        note_unused(planner, values, &[HUGEPAGE_SIZE.row()], "the buffers are not in huge pages (`mem`)");
     }
-    let advice = match values.choice("fadvise_hint") {
-        Some("pattern") if ops.is_random => Advice::Random,
-        Some("pattern" | "sequential") => Advice::Sequential,
-        Some("random") => Advice::Random,
-        Some("noreuse") => Advice::Noreuse,
+    let advice = match values.get(FADVISE_HINT) {
+        "pattern" if ops.is_random => Advice::Random,
+        "pattern" | "sequential" => Advice::Sequential,
+        "random" => Advice::Random,
+        "noreuse" => Advice::Noreuse,
         _ => Advice::None,
     };
     let opens_files = engine.opens_files() && engine != EngineKind::Command;
     if !opens_files && advice != Advice::None {
-        note_unused(planner, values, &["fadvise_hint"], "no file is opened here");
+        note_unused(planner, values, &[FADVISE_HINT.row()], "no file is opened here");
     }
-    let creates_only = values.bool("create_only");
+    let creates_only = values.get(CREATE_ONLY);
     if creates_only && !engine.opens_files() {
         let lack = "has no files that could be made".into();
         let rule = Rule::EngineLacks { engine, lack, hint: "leave `create_only` out, or choose another engine" };
-        return Err(values.refuse("create_only", rule));
+        return Err(values.refuse(CREATE_ONLY, rule));
     }
-    if creates_only && values.bool("steady_state") {
+    if creates_only && values.get(STEADY_STATE) {
         let rule = Rule::Contradiction {
-            one: values.quote("create_only"),
-            other: values.quote("steady_state"),
+            one: values.quote(CREATE_ONLY),
+            other: values.quote(STEADY_STATE),
             reason: "without I/O nothing becomes steady",
             hint: "leave one of them out",
         };
-        return Err(values.refuse("steady_state", rule));
+        return Err(values.refuse(STEADY_STATE, rule));
     }
     let advice = if opens_files { advice } else { Advice::None };
-    let locking = match values.choice("lockfile") {
-        Some("exclusive") if opens_files => Locking::Exclusive,
-        Some("readwrite") if opens_files => Locking::Readwrite,
-        Some("none") => Locking::None,
+    let locking = match values.get(LOCKFILE) {
+        "exclusive" if opens_files => Locking::Exclusive,
+        "readwrite" if opens_files => Locking::Readwrite,
+        "none" => Locking::None,
         _ => {
-            note_unused(planner, values, &["lockfile"], "no file is opened here");
+            note_unused(planner, values, &[LOCKFILE.row()], "no file is opened here");
             Locking::None
         }
     };
-    if locking != Locking::None && values.is_said("source") {
+    if locking != Locking::None && values.is_set(SOURCE) {
         let rule = Rule::Contradiction {
-            one: values.quote("lockfile"),
-            other: values.quote("source"),
+            one: values.quote(LOCKFILE),
+            other: values.quote(SOURCE),
             reason: "a file would be locked while the source is waited for",
             hint: "leave one of them out",
         };
-        return Err(values.refuse("lockfile", rule));
+        return Err(values.refuse(LOCKFILE, rule));
     }
     if !matches!(engine, EngineKind::Filestat | EngineKind::Dirstat) {
-        note_unused(planner, values, &["stat_type"], "the engine asks about no names");
+        note_unused(planner, values, &[STAT_TYPE.row()], "the engine asks about no names");
     }
-    let stat = match values.choice("stat_type") {
-        Some("stat") => StatCall::Stat,
-        Some("lstat") => StatCall::Lstat,
+    let stat = match values.get(STAT_TYPE) {
+        "stat" => StatCall::Stat,
+        "lstat" => StatCall::Lstat,
         _ => StatCall::Statx,
     };
     Ok(Handling { creates_only, advice, memory, locking, huge_page_bytes, stat, ..Handling::default() })
@@ -100,7 +106,7 @@ pub(super) fn has_further_cached_passes(
     limits: &Limits,
     pass_bytes: u64,
 ) -> bool {
-    let is_cached = engine.touches_files() && direct != DirectPolicy::Require && !values.bool("pre_read");
+    let is_cached = engine.touches_files() && direct != DirectPolicy::Require && !values.get(PRE_READ);
     is_cached && has_further_passes(order, limits, pass_bytes)
 }
 
@@ -129,8 +135,7 @@ pub(super) struct Remaking<'a> {
 
 /// Whether files are removed before each further pass, and made again (`unlink_each_loop`).
 pub(super) fn plan_remaking(planner: &mut Planner, values: &mut Values, job: Remaking<'_>) -> Result<bool, Refusal> {
-    const OPTION: &str = "unlink_each_loop";
-    if !values.bool(OPTION) {
+    if !values.get(UNLINK_EACH_LOOP) {
         return Ok(false);
     }
     let Remaking { engine, ops, order, limits, pass_bytes, files, is_verified, uring } = job;
@@ -145,39 +150,40 @@ pub(super) fn plan_remaking(planner: &mut Planner, values: &mut Values, job: Rem
         ""
     };
     if !because.is_empty() {
-        note_unused(planner, values, &[OPTION], because);
+        note_unused(planner, values, &[UNLINK_EACH_LOOP.row()], because);
         return Ok(false);
     }
     if !engine.touches_files() || engine == EngineKind::Mmap {
         let lack = "goes on with the file that it has, so that none can be made again (`unlink_each_loop`)".into();
         let rule = Rule::EngineLacks { engine, lack, hint: "choose an engine that writes files, or leave it out" };
-        return Err(values.refuse(OPTION, rule));
+        return Err(values.refuse(UNLINK_EACH_LOOP, rule));
     }
     let others = [
         (
-            "rw",
+            RW.row(),
             ops.mix != OpMix::Only(OpKind::Write) || ops.trims,
             "a file that was made again holds nothing to be read or trimmed",
         ),
-        ("verify", is_verified, "what an earlier pass wrote is gone"),
+        (VERIFY.row(), is_verified, "what an earlier pass wrote is gone"),
         (
-            "numjobs",
-            values.number("numjobs").is_some_and(|workers| workers > 1),
+            NUMJOBS.row(),
+            values.get(NUMJOBS) > 1,
             "one worker would remove what another writes; jobs with files of their own can each remove theirs",
         ),
         (
-            "registerfiles",
-            uring.registered_files && values.is_said("registerfiles"),
+            REGISTERFILES.row(),
+            uring.registered_files && values.is_set(REGISTERFILES),
             "the ring would keep the first ones",
         ),
-        ("source", values.is_said("source"), "the source is fetched once"),
+        (SOURCE.row(), values.is_set(SOURCE), "the source is fetched once"),
     ];
     if let Some((other, _, reason)) = others.into_iter().find(|(_, is_said, _)| *is_said) {
-        let (one, other) = (values.quote(OPTION), values.quote(other));
+        let (one, other) = (values.quote(UNLINK_EACH_LOOP), values.quote(other));
         let rule = Rule::Contradiction { one, other, reason, hint: "leave one of them out" };
-        return Err(values.refuse(OPTION, rule));
+        return Err(values.refuse(UNLINK_EACH_LOOP, rule));
     }
-    let refuse = |reason: String| values.refuse(OPTION, Rule::BadValue { option: OPTION, reason });
+    let refuse =
+        |reason: String| values.refuse(UNLINK_EACH_LOOP, Rule::BadValue { option: UNLINK_EACH_LOOP.name, reason });
     let is_there = |file: &&JobFile| file.plan.prepare == Prepare::UseExisting || file.plan.extends_from.is_some();
     if let Some(file) = files.iter().find(is_there) {
         return Err(refuse(format!(
@@ -193,7 +199,7 @@ pub(super) fn plan_remaking(planner: &mut Planner, values: &mut Values, job: Rem
     }
     if uring.registered_files {
         uring.registered_files = false;
-        values.derive("registerfiles", "false", "the files are made again (`unlink_each_loop`)");
+        values.derive(REGISTERFILES, "false", "the files are made again (`unlink_each_loop`)");
     }
     Ok(true)
 }

@@ -21,11 +21,32 @@ use super::source::plan_body;
 use super::steps::plan_steps;
 use super::tolerance::{plan_fill, plan_tolerance};
 use super::user::plan_user;
-use super::values::Values;
 use super::verify::{Verified, plan_verify};
 use super::zones::{InZones, plan_zones, settle_sizes};
+use crate::option::Opt;
+use crate::option::OptionRow;
+use crate::options::content::rows::{
+    BUFFER_COMPRESS_CHUNK, BUFFER_COMPRESS_PERCENTAGE, BUFFER_OFFSET, BUFFER_PATTERN, DEDUPE_PERCENTAGE,
+    DEDUPE_WORKING_SET_PERCENTAGE, REFILL_BUFFERS, TRIM_PERCENTAGE, VERIFY, VERIFY_ONLY, ZERO_BUFFERS,
+};
+use crate::options::durability::rows::{
+    ATOMIC, DIRECT, END_FDATASYNC, END_FSYNC, FDATASYNC, FSYNC, FSYNC_ON_CLOSE, INVALIDATE, NOWAIT, PRE_READ,
+    RWF_DSYNC, SYNC, SYNC_FILE_RANGE, UNCACHED,
+};
+use crate::options::engine::rows::{IOENGINE, NUMJOBS, SIMULATED};
+use crate::options::limits::rows::{EXIT_WHAT, EXITALL, EXITALL_ON_ERROR, IO_SIZE};
+use crate::options::output::rows::WRITE_IOLOG;
+use crate::options::pattern::rows::{
+    BS, BS_UNALIGNED, BSRANGE, BSSPLIT, NORANDOMMAP, RANDOM_DISTRIBUTION, RANDREPEAT, RANDSEED, READ_IOLOG, RW,
+    RWMIXREAD, RWMIXWRITE,
+};
+use crate::options::process::rows::{
+    CONTINUE_ON_ERROR, CPUS_ALLOWED, CPUS_ALLOWED_POLICY, NICE, PRIOHINT, STRACE, TRACE_SYSCALLS,
+};
+use crate::options::target::rows::FALLOCATE;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
+use crate::values::Values;
 use trueio_model::{
     BlockSizes, Content, ContentKind, DirectPolicy, EngineKind, FileSelection, JobPlan, Limits, OpKind, OpMix, Pattern,
     Scheduling, WriteFlags,
@@ -72,27 +93,27 @@ pub(super) fn plan_job(
     settle_sizes(planner, values)?;
     let replayed = plan_replay(planner, values)?;
     let (ops, (mut sizes, sizes_option)) = match &replayed {
-        Some(replayed) => (replayed.ops(values), (replayed.sizes(), "read_iolog")),
+        Some(replayed) => (replayed.ops(values), (replayed.sizes(), READ_IOLOG.row())),
         None => (plan_ops(planner, values)?, plan_sizes(values)?),
     };
-    if sizes_option != "bs" {
-        values.derive("bs", "", format!("`{sizes_option}` says the sizes"));
+    if sizes_option != BS.row() {
+        values.derive(BS, "", format!("`{}` says the sizes", sizes_option.name));
     }
     let steps = plan_steps(planner, values, ops, &sizes, sizes_option)?;
     let order = plan_order(planner, values, ops, &steps);
 
     let write_flags = WriteFlags {
-        dsync: values.bool("rwf_dsync"),
-        dontcache: values.bool("uncached"),
-        atomic: values.bool("atomic"),
+        dsync: values.get(RWF_DSYNC),
+        dontcache: values.get(UNCACHED),
+        atomic: values.get(ATOMIC),
         hipri: false,
         hipri_percent: None,
-        nowait: values.bool("nowait"),
+        nowait: values.get(NOWAIT),
     };
     let is_command = check_command(planner, values, ops.mix, ops.is_random)?;
     let engine = match is_command {
         true => {
-            values.derive("ioengine", EngineKind::Command.name(), "`command` does the I/O");
+            values.derive(IOENGINE, EngineKind::Command.name(), "`command` does the I/O");
             EngineKind::Command
         }
         false => plan_engine(planner, values, ops, write_flags)?,
@@ -107,7 +128,7 @@ pub(super) fn plan_job(
             let used: Vec<&BlockSizes> = each.filter(|(op, _)| ops.has(*op)).map(|(_, sizes)| sizes).collect();
             counted = Some(CountedNames::of(values, engine, &used, sizes_option)?);
         } else {
-            note_unused(planner, values, &["bs", "bsrange", "bssplit"], "names have no size");
+            note_unused(planner, values, &[BS.row(), BSRANGE.row(), BSSPLIT.row()], "names have no size");
         }
         // A name has no size; what is counted is names.
         sizes = [const { BlockSizes::Fixed(1) }; 3];
@@ -124,7 +145,7 @@ pub(super) fn plan_job(
     let body = plan_body(planner, values, engine, (ops.mix, ops.is_random), &sizes[1], write_flags)?;
 
     let seed = plan_seed(planner, values, index);
-    let is_offline = values.bool("verify_only");
+    let is_offline = values.get(VERIFY_ONLY);
     let fills = plan_fill(values, engine, ops)?;
     let usage = Use {
         fills,
@@ -137,11 +158,11 @@ pub(super) fn plan_job(
         block_bytes_min: used.iter().map(|(_, sizes)| sizes.min_bytes()).min().unwrap_or(0),
         seed,
     };
-    let word = values.choice("fallocate").filter(|word| ["none", "keep"].contains(word));
+    let word = Some(values.get(FALLOCATE)).filter(|word| ["none", "keep"].contains(word));
     if let Some(word) = word.filter(|_| engine == EngineKind::Mmap && usage.writes) {
         let lack = format!("cannot extend a file, as `fallocate = {word}` asks for");
         let rule = Rule::EngineLacks { engine, lack, hint: "leave `fallocate` out, or choose another engine" };
-        return Err(values.refuse("fallocate", rule));
+        return Err(values.refuse(FALLOCATE, rule));
     }
     let mut files = match &replayed {
         Some(replayed) => replayed.files(planner, values, &usage)?,
@@ -154,21 +175,21 @@ pub(super) fn plan_job(
     let direct = match (steps.is_unaligned, direct) {
         (true, DirectPolicy::Require) => {
             let rule = Rule::Contradiction {
-                one: values.quote("direct"),
-                other: values.quote("bs_unaligned"),
+                one: values.quote(DIRECT),
+                other: values.quote(BS_UNALIGNED),
                 reason: "direct I/O transfers whole units only",
                 hint: "leave one of them out",
             };
-            return Err(values.refuse("bs_unaligned", rule));
+            return Err(values.refuse(BS_UNALIGNED, rule));
         }
         (true, DirectPolicy::Prefer) => {
-            values.derive("direct", "off", "preferred, and `bs_unaligned` has sizes that it cannot transfer");
+            values.derive(DIRECT, "off", "preferred, and `bs_unaligned` has sizes that it cannot transfer");
             DirectPolicy::Off
         }
         _ => direct,
     };
     let direct = settle_direct(planner, values, &files, (&used, ops.trims, &steps), sizes_option, direct)?;
-    let buffer_offset_bytes = values.small("buffer_offset").unwrap_or(0);
+    let buffer_offset_bytes = values.get(BUFFER_OFFSET);
     let mut direct = settle_buffers(planner, values, &files, buffer_offset_bytes, direct);
     let in_zones = InZones { engine, ops, sizes: &sizes, steps: &steps };
     let zones = plan_zones(planner, values, &in_zones, &mut files, &mut direct)?;
@@ -195,7 +216,7 @@ pub(super) fn plan_job(
     let region_bytes = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
     let (mut limits, pass_bytes) = match &replayed {
         Some(replayed) => {
-            values.derive("io_size", write_bytes(replayed.bytes()), "what the log transfers");
+            values.derive(IO_SIZE, write_bytes(replayed.bytes()), "what the log transfers");
             (Limits { io_bytes: replayed.bytes(), loops: 1, io_count: None, ..plan_times(values) }, region_bytes)
         }
         None => {
@@ -207,7 +228,7 @@ pub(super) fn plan_job(
     };
     if let Some(counted) = &counted {
         counted.limit(&mut limits);
-        values.derive("io_size", limits.io_bytes.to_string(), "names, one byte each");
+        values.derive(IO_SIZE, limits.io_bytes.to_string(), "names, one byte each");
     }
     let verified = Verified {
         engine,
@@ -224,21 +245,21 @@ pub(super) fn plan_job(
     let verify = plan_verify(planner, values, &verified)?;
     let tolerance = plan_tolerance(values, fills, verify.as_ref())?;
     let mut content = plan_content(planner, values, ops)?;
-    match values.number("dedupe_working_set_percentage") {
+    match values.get(DEDUPE_WORKING_SET_PERCENTAGE) {
         Some(percent) if percent + u64::from(content.duplicate_percent) > 100 => {
             let rule = Rule::Contradiction {
-                one: values.quote("dedupe_working_set_percentage"),
-                other: values.quote("dedupe_percentage"),
+                one: values.quote(DEDUPE_WORKING_SET_PERCENTAGE),
+                other: values.quote(DEDUPE_PERCENTAGE),
                 reason: "the blocks of the set are different ones, and with the repeats they are more than all",
                 hint: "lower one of them, to 100 together",
             };
-            return Err(values.refuse("dedupe_working_set_percentage", rule));
+            return Err(values.refuse(DEDUPE_WORKING_SET_PERCENTAGE, rule));
         }
         Some(percent) if content.duplicate_percent > 0 => {
             let bytes = u128::from(region_bytes) * u128::from(percent) / 100;
             content.duplicate_count = (bytes / u128::from(sizes[1].min_bytes().max(1))).max(1) as u64;
         }
-        _ => note_unused(planner, values, &["dedupe_working_set_percentage"], "no block repeats another"),
+        _ => note_unused(planner, values, &[DEDUPE_WORKING_SET_PERCENTAGE.row()], "no block repeats another"),
     }
     let mut handling = plan_handling(planner, values, engine, ops)?;
     // A file that is drawn goes on to its next pass while others are not done.
@@ -246,7 +267,7 @@ pub(super) fn plan_job(
         FileSelection::Drawn { .. } => files.iter().map(|file| file.plan.size_bytes).min().unwrap_or(0),
         _ => pass_bytes,
     };
-    handling.invalidates_each_pass = values.choice("invalidate") == Some("each_pass")
+    handling.invalidates_each_pass = values.get(INVALIDATE) == "each_pass"
         && has_further_cached_passes(values, engine, direct, &order, &limits, cached_pass_bytes);
     let remaking = Remaking {
         engine,
@@ -267,9 +288,9 @@ pub(super) fn plan_job(
     let think = plan_think(planner, values);
     let (of_nodes, memory_policy) = plan_nodes(planner, values)?;
     let runs_on_nodes = of_nodes.is_some();
-    let cpus = of_nodes.unwrap_or_else(|| values.cpus("cpus_allowed").unwrap_or(&[]).to_vec());
+    let cpus = of_nodes.unwrap_or_else(|| values.get(CPUS_ALLOWED).unwrap_or(&[]).to_vec());
     if let Some(cpu) = cpus.iter().find(|cpu| !planner.machine.cpus.is_empty() && !planner.machine.cpus.contains(cpu)) {
-        return Err(values.refuse("cpus_allowed", Rule::ProcessorNotThere { cpu: *cpu }));
+        return Err(values.refuse(CPUS_ALLOWED, Rule::ProcessorNotThere { cpu: *cpu }));
     }
     note_memory(planner, values, engine, ops, direct, region_bytes);
 
@@ -283,11 +304,11 @@ pub(super) fn plan_job(
         .checked_next_power_of_two()
         .unwrap_or(BUFFER_ALIGNMENT_BYTES_MIN);
     let simulated = match engine {
-        EngineKind::Simulated => Some(values.simulated("simulated")),
-        _ if values.is_said("simulated") => {
+        EngineKind::Simulated => Some(values.get(SIMULATED).clone()),
+        _ if values.is_set(SIMULATED) => {
             let lack = "is no model of a disk".into();
             let rule = Rule::EngineLacks { engine, lack, hint: "say `ioengine = \"simulated\"`" };
-            return Err(values.refuse("simulated", rule));
+            return Err(values.refuse(SIMULATED, rule));
         }
         _ => None,
     };
@@ -297,14 +318,14 @@ pub(super) fn plan_job(
     if iolog.is_some() && (is_command || engine.works_on_names() || !engine.does_io()) {
         let lack = "issues nothing that a log could hold, as `write_iolog` asks for".into();
         let rule = Rule::EngineLacks { engine, lack, hint: "leave `write_iolog` out" };
-        return Err(values.refuse("write_iolog", rule));
+        return Err(values.refuse(WRITE_IOLOG, rule));
     }
     let mut output = plan_output(planner, values);
     output.logs.iolog = iolog;
     output.names = counted.map(|counted| counted.counts());
     let [read_sizes, write_sizes, trim_sizes] = sizes;
     let user = plan_user(planner, values)?;
-    let nice = values.integer("nice").map(|nice| i32::try_from(nice).expect("the row's bounds keep it small"));
+    let nice = values.get(NICE).map(|nice| i32::try_from(nice).expect("the row's bounds keep it small"));
     idle::note_idle(planner, values, engine)?;
     let control = plan_control(planner, values)?;
     let scheduling = plan_scheduling(planner, values)?;
@@ -312,7 +333,7 @@ pub(super) fn plan_job(
         name: values.job.clone(),
         phase,
         engine,
-        workers: values.small("numjobs").unwrap_or(1),
+        workers: values.get(NUMJOBS),
         files: files.into_iter().map(|file| file.plan).collect(),
         directories: std::mem::take(&mut planner.directories).into_iter().collect(),
         file_selection,
@@ -347,15 +368,15 @@ pub(super) fn plan_job(
         user,
         priorities,
         handling,
-        invalidate: values.choice("invalidate") != Some("off"),
-        pre_read: values.bool("pre_read"),
+        invalidate: values.get(INVALIDATE) != "off",
+        pre_read: values.get(PRE_READ),
         seed,
         buffer_alignment_bytes,
         buffer_offset_bytes,
-        continue_on_error: values.choice("continue_on_error") == Some("all"),
+        continue_on_error: values.get(CONTINUE_ON_ERROR) == "all",
         tolerance,
-        trace_syscalls: values.bool("trace_syscalls"),
-        strace: values.bool("strace"),
+        trace_syscalls: values.get(TRACE_SYSCALLS),
+        strace: values.get(STRACE),
         output,
         values: take(values).into_plan_values(),
     };
@@ -365,20 +386,20 @@ pub(super) fn plan_job(
 
 /// Processors and I/O priority.
 fn plan_scheduling(planner: &mut Planner, values: &Values) -> Result<Scheduling, Refusal> {
-    if values.cpus("cpus_allowed").is_none() {
-        note_unused(planner, values, &["cpus_allowed_policy"], "no processors are named");
+    if values.get(CPUS_ALLOWED).is_none() {
+        note_unused(planner, values, &[CPUS_ALLOWED_POLICY.row()], "no processors are named");
     }
-    if !values.bool("exitall") {
-        note_unused(planner, values, &["exit_what"], "the job ends no others (`exitall`)");
+    if !values.get(EXITALL) {
+        note_unused(planner, values, &[EXIT_WHAT.row()], "the job ends no others (`exitall`)");
     }
-    let io_hint = values.number("priohint").and_then(|hint| u16::try_from(hint).ok()).unwrap_or(0);
+    let io_hint = u16::try_from(values.get(PRIOHINT)).unwrap_or(0);
     Ok(Scheduling {
-        shares_cpus: values.choice("cpus_allowed_policy") == Some("shared"),
+        shares_cpus: values.get(CPUS_ALLOWED_POLICY) == "shared",
         io_priority: plan_own_priority(planner, values, io_hint)?,
         io_hint,
-        ends_others: values.bool("exitall"),
-        ends_others_on_error: values.bool("exitall_on_error"),
-        ends_run: values.bool("exitall") && values.choice("exit_what") == Some("all"),
+        ends_others: values.get(EXITALL),
+        ends_others_on_error: values.get(EXITALL_ON_ERROR),
+        ends_run: values.get(EXITALL) && values.get(EXIT_WHAT) == "all",
     })
 }
 
@@ -387,37 +408,37 @@ fn take(values: &mut Values) -> Values {
     std::mem::replace(values, Values::empty())
 }
 
-pub(super) fn note_unused(planner: &mut Planner, values: &Values, names: &[&str], because: &str) {
-    for name in names.iter().filter(|name| values.is_asked(name)) {
+pub(super) fn note_unused(planner: &mut Planner, values: &Values, names: &[&'static OptionRow], because: &str) {
+    for name in names.iter().copied().filter(|name| values.is_explicit(name)) {
         planner.note(&values.job, &format!("{} has no effect: {because}", values.quote(name)));
     }
 }
 
 fn plan_ops(planner: &mut Planner, values: &mut Values) -> Result<Ops, Refusal> {
-    if values.is_said("rwmixread") && values.is_said("rwmixwrite") {
-        let (read, write) = (values.number("rwmixread").unwrap_or(50), values.number("rwmixwrite").unwrap_or(50));
+    if values.is_set(RWMIXREAD) && values.is_set(RWMIXWRITE) {
+        let (read, write) = (values.get(RWMIXREAD), values.get(RWMIXWRITE).unwrap_or(50));
         if read + write != 100 {
             return Err(values.refuse(
-                "rwmixwrite",
+                RWMIXWRITE,
                 Rule::Contradiction {
-                    one: values.quote("rwmixread"),
-                    other: values.quote("rwmixwrite"),
+                    one: values.quote(RWMIXREAD),
+                    other: values.quote(RWMIXWRITE),
                     reason: "together they are not 100 percent",
                     hint: "say one of them",
                 },
             ));
         }
     }
-    let read_percent = match values.number("rwmixwrite") {
+    let read_percent = match values.get(RWMIXWRITE) {
         Some(write) => {
-            if !values.is_said("rwmixread") {
-                values.derive("rwmixread", (100 - write).to_string(), "what `rwmixwrite` leaves");
+            if !values.is_set(RWMIXREAD) {
+                values.derive(RWMIXREAD, (100 - write).to_string(), "what `rwmixwrite` leaves");
             }
             100 - write
         }
-        None => values.number("rwmixread").unwrap_or(50),
+        None => values.get(RWMIXREAD),
     };
-    let word = values.choice("rw").expect("`rw` has a default");
+    let word = values.get(RW);
     let is_random = word.starts_with("rand");
     let mix = match word.trim_start_matches("rand") {
         "read" => OpMix::Only(OpKind::Read),
@@ -428,33 +449,33 @@ fn plan_ops(planner: &mut Planner, values: &mut Values) -> Result<Ops, Refusal> 
         "rw" => OpMix::ReadWrite { read_percent: u8::try_from(read_percent).expect("a percentage") },
         other => unreachable!("`{other}` is no word of `rw`"),
     };
-    let verifies = values.choice("verify").is_some_and(|word| word != "none") && !values.bool("verify_only");
-    let trims_later = verifies && values.number("trim_percentage").unwrap_or(0) > 0;
+    let verifies = values.get(VERIFY) != "none" && !values.get(VERIFY_ONLY);
+    let trims_later = verifies && values.get(TRIM_PERCENTAGE) > 0;
     let writes = matches!(mix, OpMix::Only(OpKind::Write) | OpMix::ReadWrite { .. });
     let trims = mix == OpMix::Only(OpKind::Trim) || word.ends_with("trimwrite") || (writes && trims_later);
     let ops = Ops { mix, is_random, replayed: None, trims };
     if matches!(mix, OpMix::Only(_)) {
-        note_unused(planner, values, &["rwmixread", "rwmixwrite"], "the job does not mix reads and writes");
+        note_unused(planner, values, &[RWMIXREAD.row(), RWMIXWRITE.row()], "the job does not mix reads and writes");
     }
     if !is_random {
-        note_unused(planner, values, &["norandommap", "random_distribution"], "the job is sequential");
+        note_unused(planner, values, &[NORANDOMMAP.row(), RANDOM_DISTRIBUTION.row()], "the job is sequential");
     }
     if !ops.has(OpKind::Write) {
         let names = [
-            "sync",
-            "fsync",
-            "fdatasync",
-            "end_fsync",
-            "end_fdatasync",
-            "fsync_on_close",
-            "sync_file_range",
-            "rwf_dsync",
-            "atomic",
-            "zero_buffers",
-            "buffer_pattern",
-            "refill_buffers",
-            "buffer_compress_percentage",
-            "dedupe_percentage",
+            SYNC.row(),
+            FSYNC.row(),
+            FDATASYNC.row(),
+            END_FSYNC.row(),
+            END_FDATASYNC.row(),
+            FSYNC_ON_CLOSE.row(),
+            SYNC_FILE_RANGE.row(),
+            RWF_DSYNC.row(),
+            ATOMIC.row(),
+            ZERO_BUFFERS.row(),
+            BUFFER_PATTERN.row(),
+            REFILL_BUFFERS.row(),
+            BUFFER_COMPRESS_PERCENTAGE.row(),
+            DEDUPE_PERCENTAGE.row(),
         ];
         note_unused(planner, values, &names, "the job does not write");
     }
@@ -462,9 +483,9 @@ fn plan_ops(planner: &mut Planner, values: &mut Values) -> Result<Ops, Refusal> 
 }
 
 /// Sizes of reads, writes and trims, and the option that says them.
-fn plan_sizes(values: &Values) -> Result<([BlockSizes; 3], &'static str), Refusal> {
-    let said: Vec<&'static str> =
-        ["bssplit", "bsrange", "bs"].into_iter().filter(|name| values.is_said(name)).collect();
+fn plan_sizes(values: &Values) -> Result<([BlockSizes; 3], &'static OptionRow), Refusal> {
+    let said: Vec<&'static OptionRow> =
+        [BSSPLIT.row(), BSRANGE.row(), BS.row()].into_iter().filter(|row| values.is_set(row)).collect();
     if let [one, other, ..] = said[..] {
         return Err(values.refuse(
             one,
@@ -476,38 +497,40 @@ fn plan_sizes(values: &Values) -> Result<([BlockSizes; 3], &'static str), Refusa
             },
         ));
     }
-    let option = said.first().copied().unwrap_or("bs");
-    Ok((values.sizes(option).expect("said, or `bs` by default").clone(), option))
+    let alternatives = [(BSSPLIT, values.get(BSSPLIT)), (BSRANGE, values.get(BSRANGE))];
+    let alternative = alternatives.into_iter().find_map(|(option, sizes)| Some((sizes?, option.row())));
+    let (sizes, option) = alternative.unwrap_or((values.get(BS), BS.row()));
+    Ok((sizes.clone(), option))
 }
 
 fn plan_content(planner: &mut Planner, values: &Values, ops: Ops) -> Result<Content, Refusal> {
-    let percent = |name: &str| u8::try_from(values.number(name).unwrap_or(0)).expect("a percentage");
-    let fixed = if values.bool("zero_buffers") {
-        Some(("zero_buffers", ContentKind::Zero))
-    } else if values.pattern("buffer_pattern").is_some() {
-        Some(("buffer_pattern", ContentKind::Pattern))
+    let percent = |option: Opt<u64>| u8::try_from(values.get(option)).expect("a percentage");
+    let fixed = if values.get(ZERO_BUFFERS) {
+        Some((ZERO_BUFFERS.row(), ContentKind::Zero))
+    } else if values.get(BUFFER_PATTERN).is_some() {
+        Some((BUFFER_PATTERN.row(), ContentKind::Pattern))
     } else {
         None
     };
     let content = Content {
         kind: fixed.map_or(ContentKind::Random, |fixed| fixed.1),
-        pattern: values.pattern("buffer_pattern").unwrap_or_default().to_vec(),
-        compressible_percent: percent("buffer_compress_percentage"),
-        compressible_bytes: u32::try_from(values.number("buffer_compress_chunk").unwrap_or(0)).unwrap_or(u32::MAX),
-        duplicate_percent: percent("dedupe_percentage"),
+        pattern: values.get(BUFFER_PATTERN).unwrap_or_default().to_vec(),
+        compressible_percent: percent(BUFFER_COMPRESS_PERCENTAGE),
+        compressible_bytes: u32::try_from(values.get(BUFFER_COMPRESS_CHUNK)).unwrap_or(u32::MAX),
+        duplicate_percent: percent(DEDUPE_PERCENTAGE),
         duplicate_count: 0,
-        refill: values.bool("refill_buffers"),
+        refill: values.get(REFILL_BUFFERS),
     };
     if content.compressible_percent == 0 {
-        note_unused(planner, values, &["buffer_compress_chunk"], "no part compresses away");
+        note_unused(planner, values, &[BUFFER_COMPRESS_CHUNK.row()], "no part compresses away");
     }
     let Some((fixed, _)) = fixed.filter(|_| ops.has(OpKind::Write)) else { return Ok(content) };
-    let said = |name: &'static str| match name {
-        "buffer_pattern" => fixed != name && values.pattern(name).is_some(),
-        _ => percent(name) > 0,
-    };
-    let others = ["buffer_pattern", "buffer_compress_percentage", "dedupe_percentage"];
-    if let Some(other) = others.into_iter().find(|name| said(name)) {
+    let others = [
+        (BUFFER_PATTERN.row(), fixed != BUFFER_PATTERN.row() && values.get(BUFFER_PATTERN).is_some()),
+        (BUFFER_COMPRESS_PERCENTAGE.row(), percent(BUFFER_COMPRESS_PERCENTAGE) > 0),
+        (DEDUPE_PERCENTAGE.row(), percent(DEDUPE_PERCENTAGE) > 0),
+    ];
+    if let Some((other, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
         let rule = Rule::Contradiction {
             one: values.quote(fixed),
             other: values.quote(other),
@@ -516,20 +539,20 @@ fn plan_content(planner: &mut Planner, values: &Values, ops: Ops) -> Result<Cont
         };
         return Err(values.refuse(other, rule));
     }
-    note_unused(planner, values, &["refill_buffers"], "the content is always the same");
+    note_unused(planner, values, &[REFILL_BUFFERS.row()], "the content is always the same");
     Ok(content)
 }
 
 fn plan_seed(planner: &Planner, values: &mut Values, index: usize) -> u64 {
-    if let Some(seed) = values.number("randseed") {
+    if let Some(seed) = values.get(RANDSEED) {
         return seed;
     }
-    let (base, reason) = match values.bool("randrepeat") {
+    let (base, reason) = match values.get(RANDREPEAT) {
         true => (SEED_BASE, "a constant and the job's place, the same in each run"),
         false => (planner.machine.entropy, "drawn for this run, since `randrepeat` is false"),
     };
     let seed = splitmix64(base.wrapping_add(index as u64));
-    values.derive("randseed", seed.to_string(), reason);
+    values.derive(RANDSEED, seed.to_string(), reason);
     seed
 }
 

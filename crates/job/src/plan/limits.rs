@@ -4,9 +4,14 @@ use super::Planner;
 use super::direct::unit_sizes;
 use super::files::JobFile;
 use super::job::{Ops, note_unused};
-use super::values::Values;
+use crate::options::limits::rows::{
+    IO_SIZE, LOOPS, NUMBER_IOS, RAMP_TIME, RUNTIME, STARTDELAY, STEADY_STATE, STEADY_STATE_ROUND, STEADY_STATE_ROUNDS,
+    TIME_BASED,
+};
+use crate::options::target::rows::{FILESIZE, SIZE};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, write_bytes};
+use crate::values::Values;
 use trueio_model::{BlockSizes, EngineKind, Limits, OpKind, OpMix, Order, Prepare, SteadyPlan, Steps, Verify};
 
 /// What decides how much one pass over a job's files is.
@@ -64,17 +69,17 @@ pub(super) fn plan_limits(values: &mut Values, passing: &Passing<'_>) -> Result<
     let ends_otherwise = engine.works_on_names() || passing.ends_otherwise;
     let end = if ends_otherwise { None } else { passing.pass_bytes() };
     let times = plan_times(values);
-    let runtime_ns = values.duration_ns("runtime");
-    let is_time_based = values.bool("time_based");
+    let runtime_ns = values.get(RUNTIME);
+    let is_time_based = values.get(TIME_BASED);
     if is_time_based && runtime_ns.is_none() {
         let rule = Rule::Incomplete {
-            option: values.quote("time_based"),
+            option: values.quote(TIME_BASED),
             needs: "`runtime`: nothing would end the job",
             hint: "say `runtime`, such as `runtime = \"30s\"`",
         };
-        return Err(values.refuse("time_based", rule));
+        return Err(values.refuse(TIME_BASED, rule));
     }
-    let size_is_io = values.is_said("filesize") && values.is_said("size");
+    let size_is_io = values.is_set(FILESIZE) && values.is_set(SIZE);
     let unit = passing.unit();
     // The last I/O is a whole one.
     let whole = |bytes: u64| bytes.max(1).checked_next_multiple_of(unit).unwrap_or(bytes);
@@ -83,7 +88,7 @@ pub(super) fn plan_limits(values: &mut Values, passing: &Passing<'_>) -> Result<
         None if ends_otherwise || times.loops > 1 => region_bytes,
         None => whole(region_bytes),
     };
-    let (io_bytes, reason) = match (values.extent("io_size"), values.extent("size")) {
+    let (io_bytes, reason) = match (values.get(IO_SIZE), values.get(SIZE)) {
         _ if engine.works_on_names() => (region_bytes, Some("one for each name")),
         (Some(Extent::Bytes(bytes)), _) => (bytes, None),
         (Some(Extent::Percent(percent)), _) => ((u128::from(region_bytes) * u128::from(percent) / 100) as u64, None),
@@ -93,10 +98,10 @@ pub(super) fn plan_limits(values: &mut Values, passing: &Passing<'_>) -> Result<
         (None, _) => (pass_bytes, Some("the files' regions once")),
     };
     if let Some(reason) = reason {
-        values.derive("io_size", write_bytes(io_bytes), reason);
+        values.derive(IO_SIZE, write_bytes(io_bytes), reason);
     }
     let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().unwrap_or(0);
-    let is_said = (values.is_said("io_size") || size_is_io) && !engine.works_on_names();
+    let is_said = (values.is_set(IO_SIZE) || size_is_io) && !engine.works_on_names();
     // As in fio: what is said for a loop is reached by all of them together, by whole I/Os; files that have an end are gone
     // over in each, and then again for as much as was said once, but not for less than a block.
     let (io_bytes, loops) = match end {
@@ -113,10 +118,10 @@ pub(super) fn plan_limits(values: &mut Values, passing: &Passing<'_>) -> Result<
         _ => (io_bytes, times.loops),
     };
     let is_mixed = used.iter().any(|(_, sizes)| !matches!(sizes, BlockSizes::Fixed(bytes) if *bytes == unit));
-    if whole(io_bytes) < block_bytes_max && !engine.works_on_names() && !(values.is_said("io_size") && is_mixed) {
-        let option = if values.is_said("io_size") { "io_size" } else { "size" };
+    if whole(io_bytes) < block_bytes_max && !engine.works_on_names() && !(values.is_set(IO_SIZE) && is_mixed) {
+        let option = if values.is_set(IO_SIZE) { IO_SIZE.row() } else { SIZE.row() };
         let reason = format!("{} is less than one block of {}", write_bytes(io_bytes), write_bytes(block_bytes_max));
-        return Err(values.refuse(option, Rule::BadValue { option, reason }));
+        return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
     }
     Ok((Limits { io_bytes, loops, ..times }, pass_bytes))
 }
@@ -132,16 +137,16 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 /// What is said of times and counts.
 pub(super) fn plan_times(values: &Values) -> Limits {
-    let loops = values.number("loops").unwrap_or(1);
-    let io_count = values.number("number_ios").filter(|count| *count > 0);
+    let loops = values.get(LOOPS);
+    let io_count = Some(values.get(NUMBER_IOS)).filter(|count| *count > 0);
     Limits {
         io_bytes: 0,
         loops,
         io_count: io_count.map(|count| count.saturating_mul(loops)),
-        runtime_ns: values.duration_ns("runtime"),
-        is_time_based: values.bool("time_based"),
-        ramp_ns: values.duration_ns("ramp_time").unwrap_or(0),
-        start_delay_ns: values.duration_ns("startdelay").unwrap_or(0),
+        runtime_ns: values.get(RUNTIME),
+        is_time_based: values.get(TIME_BASED),
+        ramp_ns: values.get(RAMP_TIME).unwrap_or(0),
+        start_delay_ns: values.get(STARTDELAY).unwrap_or(0),
     }
 }
 
@@ -152,14 +157,14 @@ pub(super) fn plan_steady_state(
     files: &[JobFile],
     verify: Option<&Verify>,
 ) -> Result<Option<SteadyPlan>, Refusal> {
-    if !values.bool("steady_state") {
+    if !values.get(STEADY_STATE) {
         let because = "`steady_state` is not asked for";
-        note_unused(planner, values, &["steady_state_round", "steady_state_rounds"], because);
+        note_unused(planner, values, &[STEADY_STATE_ROUND.row(), STEADY_STATE_ROUNDS.row()], because);
         return Ok(None);
     }
     let refuse = |reason: &str, hint| {
         let rule = Rule::SteadyState { reason: reason.to_owned(), hint };
-        Err(values.refuse("steady_state", rule))
+        Err(values.refuse(STEADY_STATE, rule))
     };
     if verify.is_some() {
         return refuse(
@@ -178,11 +183,11 @@ pub(super) fn plan_steady_state(
                         overwrites; `overwrite = true` says so from the beginning";
         planner.note(&values.job, sentence);
     }
-    let round_ns = values.duration_ns("steady_state_round").unwrap_or(0);
+    let round_ns = values.get(STEADY_STATE_ROUND).unwrap_or(0);
     if round_ns < 100_000_000 {
         let reason = "a round shorter than 100 ms says little of a device".to_owned();
-        let option = "steady_state_round";
-        return Err(values.refuse(option, Rule::BadValue { option, reason }));
+        let option = STEADY_STATE_ROUND.row();
+        return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
     }
-    Ok(Some(SteadyPlan { round_ns, rounds_max: values.small("steady_state_rounds").unwrap_or(25) }))
+    Ok(Some(SteadyPlan { round_ns, rounds_max: values.get(STEADY_STATE_ROUNDS) }))
 }

@@ -2,53 +2,60 @@
 
 use super::files::{JobFile, directory_facts};
 use super::job::note_unused;
-use super::values::Values;
 use super::{Planner, Target};
+use crate::option::OptionRow;
+use crate::options::engine::rows::NUMJOBS;
+use crate::options::limits::rows::{IO_SIZE, LOOPS, NUMBER_IOS, STEADY_STATE, STEADYSTATE, TIME_BASED};
+use crate::options::pace::rows::{RATE, RATE_IOPS, RATE_IOPS_MIN, RATE_MIN, THINKTIME};
+use crate::options::pattern::rows::{NORANDOMMAP, RANDOM_DISTRIBUTION};
+use crate::options::target::rows::{DIRECTORY, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NRFILES, OFFSET, SIZE};
 use crate::refusal::{Refusal, Rule};
 use crate::value::Extent;
+use crate::values::Values;
 use trueio_model::{
     BlockSizes, CriterionVariable, EngineKind, FilePlan, FileSelection, Guard, Limits, NameCounts, Pace, Prepare,
 };
 
 /// The directory of the names. Each worker has one of its own, under this name and a number.
 pub(super) fn plan_names(planner: &mut Planner, values: &mut Values, engine: EngineKind) -> Result<JobFile, Refusal> {
-    let lacks = |option: &str, lack: &str, hint| {
+    let lacks = |option: &'static OptionRow, lack: &str, hint| {
         Err(values.refuse(option, Rule::EngineLacks { engine, lack: lack.to_owned(), hint }))
     };
-    if values.is_said("filename") {
-        return lacks("filename", "works on names of its own", "say `directory` and `nrfiles`");
+    if values.is_set(FILENAME) {
+        return lacks(FILENAME.row(), "works on names of its own", "say `directory` and `nrfiles`");
     }
     if engine.uses_names_up() {
         let hint = "leave it out, or say more `nrfiles`";
         let repeats = [
-            ("loops", values.number("loops").unwrap_or(1) > 1),
-            ("time_based", values.bool("time_based")),
-            ("norandommap", values.bool("norandommap")),
-            ("random_distribution", values.is_said("random_distribution")),
-            ("steady_state", values.bool("steady_state")),
+            (LOOPS.row(), values.get(LOOPS) > 1),
+            (TIME_BASED.row(), values.get(TIME_BASED)),
+            (NORANDOMMAP.row(), values.get(NORANDOMMAP)),
+            (RANDOM_DISTRIBUTION.row(), values.is_set(RANDOM_DISTRIBUTION)),
+            (STEADY_STATE.row(), values.get(STEADY_STATE)),
         ];
         if let Some((option, _)) = repeats.into_iter().find(|(_, is_set)| *is_set) {
             return lacks(option, "uses each name once", hint);
         }
     }
     // In fio's language sizes say how many I/Os a name is.
-    let unused: &[&str] = if values.is_fio { &["offset"] } else { &["size", "filesize", "offset", "io_size"] };
+    let unused: &[&'static OptionRow] =
+        if values.is_fio { &[OFFSET.row()] } else { &[SIZE.row(), FILESIZE.row(), OFFSET.row(), IO_SIZE.row()] };
     note_unused(planner, values, unused, "what is counted is names (`nrfiles`)");
-    let directory = values.paths("directory").map_or(".", |paths| paths[0].as_str()).trim_end_matches('/').to_owned();
+    let directory = values.get(DIRECTORY).unwrap_or(".").trim_end_matches('/').to_owned();
     let path = match directory.as_str() {
         "." => format!("trueio-{}-names", values.job),
         directory => format!("{directory}/trueio-{}-names", values.job),
     };
     directory_facts(planner, values, &path)?;
-    for worker in 0..values.small("numjobs").unwrap_or(1) {
+    for worker in 0..values.get(NUMJOBS) {
         let path = if worker == 0 { path.clone() } else { format!("{path}-{worker}") };
         if planner.look(&path) != Target::Missing {
-            return Err(values.refuse("directory", Rule::GeneratedNameTaken { path }));
+            return Err(values.refuse(DIRECTORY, Rule::GeneratedNameTaken { path }));
         }
     }
-    let count = values.number("nrfiles").unwrap_or(1);
-    values.derive("filename", path.clone(), "a directory of its own, removed at the end");
-    values.derive("size", count.to_string(), "one for each name");
+    let count = values.get(NRFILES);
+    values.derive(FILENAME, path.clone(), "a directory of its own, removed at the end");
+    values.derive(SIZE, count.to_string(), "one for each name");
     let plan = FilePlan {
         path,
         prepare: Prepare::Nothing,
@@ -80,24 +87,24 @@ impl CountedNames {
         values: &Values,
         engine: EngineKind,
         sizes: &[&BlockSizes],
-        option: &'static str,
+        option: &'static OptionRow,
     ) -> Result<Self, Refusal> {
-        let lacks = |option: &str, lack: &str, hint| {
+        let lacks = |option: &'static OptionRow, lack: &str, hint| {
             Err(values.refuse(option, Rule::EngineLacks { engine, lack: lack.to_owned(), hint }))
         };
         let block_bytes = match sizes {
             [BlockSizes::Fixed(bytes), rest @ ..] if rest.iter().all(|other| *other == sizes[0]) => (*bytes).max(1),
             _ => return lacks(option, "counts its names in I/Os of one size", "say one `bs`"),
         };
-        let pass_names = values.number("nrfiles").unwrap_or(1).max(1);
-        let said = |name| match values.extent(name) {
+        let pass_names = values.get(NRFILES).max(1);
+        let said = |extent| match extent {
             Some(Extent::Bytes(bytes)) if bytes > 0 => Some(bytes),
             _ => None,
         };
-        let filesize = values.range("filesize").filter(|(low, _)| *low > 0);
+        let filesize = values.get(FILESIZE).filter(|(low, _)| *low > 0);
         // Of sizes that are drawn, the mean. Without any, as fio does where it can, one I/O for each name.
         let (low, high) = filesize
-            .or_else(|| said("size").map(|bytes| (bytes / pass_names, bytes / pass_names)))
+            .or_else(|| said(values.get(SIZE)).map(|bytes| (bytes / pass_names, bytes / pass_names)))
             .unwrap_or((block_bytes, block_bytes));
         if low < block_bytes {
             let path = format!("each file of job {}", values.job);
@@ -106,34 +113,39 @@ impl CountedNames {
         let of_all = |bytes: u64| pass_names.saturating_mul(bytes / block_bytes);
         let pass_ios = if low == high { of_all(low) } else { of_all(low).midpoint(of_all(high)) };
         let total_bytes = pass_ios.saturating_mul(block_bytes);
-        let wanted = match values.extent("io_size") {
+        let wanted = match values.get(IO_SIZE) {
             Some(Extent::Percent(percent)) => Some((u128::from(total_bytes) * u128::from(percent) / 100) as u64),
-            _ => said("io_size").or_else(|| said("size").filter(|bytes| filesize.is_some() && *bytes < total_bytes)),
+            _ => said(values.get(IO_SIZE))
+                .or_else(|| said(values.get(SIZE)).filter(|bytes| filesize.is_some() && *bytes < total_bytes)),
         };
         let mut ios = wanted.map_or(pass_ios, |bytes| bytes.div_ceil(block_bytes).max(1));
         if ios > pass_ios && engine.uses_names_up() {
-            return lacks("io_size", "uses each name once", "leave it out, or say more `nrfiles`");
+            return lacks(IO_SIZE.row(), "uses each name once", "leave it out, or say more `nrfiles`");
         }
-        if let Some(most) = values.number("number_ios").filter(|most| *most > 0) {
+        if let Some(most) = Some(values.get(NUMBER_IOS)).filter(|most| *most > 0) {
             ios = ios.min(most);
         }
-        if values.bool("time_based") {
+        if values.get(TIME_BASED) {
             ios = pass_ios;
         }
-        let in_sequence = values.file_selection("file_service_type") == FileSelection::Sequential;
+        let in_sequence = *values.get(FILE_SERVICE_TYPE) == FileSelection::Sequential;
         let mut counted =
             Self { counts: NameCounts { names: pass_names, ios, block_bytes }, pass_ios, pass_names, in_sequence };
         counted.counts.names = counted.names_of(ios);
         if counted.counts.ios != counted.counts.names {
-            let rates = ["rate", "rate_iops", "rate_min", "rate_iops_min"].into_iter();
-            let paces = rates.filter(|name| values.rates(name).is_some());
-            let pauses = values.duration_ns("thinktime").filter(|ns| *ns > 0).map(|_| "thinktime");
-            if let Some(option) = paces.chain(pauses).next() {
+            let paces = [
+                (RATE.row(), values.get(RATE).is_some()),
+                (RATE_IOPS.row(), values.get(RATE_IOPS).is_some()),
+                (RATE_MIN.row(), values.get(RATE_MIN).is_some()),
+                (RATE_IOPS_MIN.row(), values.get(RATE_IOPS_MIN).is_some()),
+                (THINKTIME.row(), values.get(THINKTIME).is_some()),
+            ];
+            if let Some((option, _)) = paces.into_iter().find(|(_, is_set)| *is_set) {
                 let lack = "would go by I/Os of which most do nothing: a name is several of them here";
                 return lacks(option, lack, "say a `bs` as large as `filesize`, so that a name is one I/O");
             }
         }
-        let variable = values.is_said("steadystate").then(|| values.criterion("steadystate").variable);
+        let variable = values.is_set(STEADYSTATE).then(|| values.get(STEADYSTATE).variable);
         let is_steady_by_names = match variable {
             Some(CriterionVariable::Bytes) => true,
             Some(CriterionVariable::Ios) => counted.counts.ios != counted.counts.names,
@@ -141,7 +153,7 @@ impl CountedNames {
         };
         if is_steady_by_names {
             let hint = "say `steadystate=iops:…`, and a `bs` as large as `filesize`";
-            return lacks("steadystate", "becomes steady by names, not by bytes or several I/Os of each", hint);
+            return lacks(STEADYSTATE.row(), "becomes steady by names, not by bytes or several I/Os of each", hint);
         }
         Ok(counted)
     }

@@ -1,12 +1,11 @@
 //! Nodes: on whose processors workers run, and where their memory comes from.
 
 use super::Planner;
-use super::values::Values;
+use crate::option::OptionRow;
+use crate::options::process::rows::{CPUS_ALLOWED, NUMA_CPU_NODES, NUMA_MEM_POLICY};
 use crate::refusal::{Refusal, Rule};
+use crate::values::Values;
 use trueio_model::{MemoryMode, MemoryPolicy};
-
-const CPUS: &str = "numa_cpu_nodes";
-const MEMORY: &str = "numa_mem_policy";
 
 /// The processors that workers may run on, each on all of them, if nodes say so; and where memory comes from. The machine
 /// is asked only if one of them is said.
@@ -14,36 +13,41 @@ pub(super) fn plan_nodes(
     planner: &Planner,
     values: &Values,
 ) -> Result<(Option<Vec<u32>>, Option<MemoryPolicy>), Refusal> {
-    let (cpu_nodes, policy) = (values.nodes(CPUS), values.memory_policy(MEMORY));
+    let (cpu_nodes, policy) = (values.get(NUMA_CPU_NODES), values.get(NUMA_MEM_POLICY));
     if cpu_nodes.is_none() && policy.is_none() {
         return Ok((None, None));
     }
     let there = planner.facts.memory_nodes().unwrap_or_default();
     let numbers: Vec<u32> = there.iter().map(|(node, _)| *node).collect();
-    let named = |option: &'static str, nodes: &[u32]| match nodes.iter().find(|node| !numbers.contains(node)) {
-        Some(node) => Err(values.refuse(option, Rule::NodeNotThere { option, node: *node, there: numbers.clone() })),
+    let named = |option: &'static OptionRow, nodes: &[u32]| match nodes.iter().find(|node| !numbers.contains(node)) {
+        Some(node) => {
+            Err(values.refuse(option, Rule::NodeNotThere { option: option.name, node: *node, there: numbers.clone() }))
+        }
         None if nodes.is_empty() => Ok(numbers.clone()),
         None => Ok(nodes.to_vec()),
     };
     let cpus = match cpu_nodes {
-        Some(_) if values.cpus("cpus_allowed").is_some() => {
+        Some(_) if values.get(CPUS_ALLOWED).is_some() => {
             let rule = Rule::Contradiction {
-                one: values.quote("cpus_allowed"),
-                other: values.quote(CPUS),
+                one: values.quote(CPUS_ALLOWED),
+                other: values.quote(NUMA_CPU_NODES),
                 reason: "both name the processors",
                 hint: "say one of them",
             };
-            return Err(values.refuse(CPUS, rule));
+            return Err(values.refuse(NUMA_CPU_NODES, rule));
         }
         Some(nodes) => {
-            let nodes = named(CPUS, nodes)?;
+            let nodes = named(NUMA_CPU_NODES.row(), nodes)?;
             let usable = &planner.machine.cpus;
             let of_nodes = there.iter().filter(|(node, _)| nodes.contains(node)).flat_map(|(_, cpus)| cpus).copied();
             let cpus: Vec<u32> = of_nodes.filter(|cpu| usable.is_empty() || usable.contains(cpu)).collect();
             if cpus.is_empty() {
-                let rule =
-                    Rule::NodeNotThere { option: CPUS, node: nodes.first().copied().unwrap_or(0), there: Vec::new() };
-                return Err(values.refuse(CPUS, rule));
+                let rule = Rule::NodeNotThere {
+                    option: NUMA_CPU_NODES.name,
+                    node: nodes.first().copied().unwrap_or(0),
+                    there: Vec::new(),
+                };
+                return Err(values.refuse(NUMA_CPU_NODES, rule));
             }
             Some(cpus)
         }
@@ -52,7 +56,7 @@ pub(super) fn plan_nodes(
     let policy = match policy {
         Some(MemoryPolicy { mode, nodes }) => {
             let takes_none = matches!(mode, MemoryMode::Default | MemoryMode::Local);
-            let nodes = if takes_none { Vec::new() } else { named(MEMORY, nodes)? };
+            let nodes = if takes_none { Vec::new() } else { named(NUMA_MEM_POLICY.row(), nodes)? };
             Some(MemoryPolicy { mode: *mode, nodes })
         }
         None => None,

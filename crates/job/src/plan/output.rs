@@ -2,26 +2,35 @@
 
 use super::Planner;
 use super::job::note_unused;
-use super::values::Values;
+use crate::option::Opt;
+use crate::option::OptionRow;
+use crate::options::output::rows::{
+    BWAVGTIME, CLAT_PERCENTILES, DISABLE_BW_MEASUREMENT, DISABLE_CLAT, DISABLE_LAT, DISABLE_SLAT, GROUP_REPORTING,
+    GTOD_REDUCE, IOPSAVGTIME, LAT_PERCENTILES, LOG_ALTERNATE_EPOCH, LOG_AVG_MSEC, LOG_HIST_COARSENESS, LOG_HIST_MSEC,
+    LOG_ISSUE_TIME, LOG_OFFSET, LOG_PRIO, LOG_STORE_COMPRESSED, LOG_WINDOW_VALUE, NEW_GROUP, PER_JOB_LOGS,
+    PERCENTILE_LIST, SLAT_PERCENTILES, UNIFIED_RW_REPORTING, WRITE_BW_LOG, WRITE_HIST_LOG, WRITE_IOPS_LOG,
+    WRITE_LAT_LOG,
+};
+use crate::values::Values;
 use trueio_model::{Grouping, JobSpec, LogKind, LogPlan, LogWindow, OutputPlan, Unified};
 
 /// What says how logs look.
-const LOOKS: [&str; 10] = [
-    "log_avg_msec",
-    "log_hist_msec",
-    "log_hist_coarseness",
-    "log_offset",
-    "log_prio",
-    "log_issue_time",
-    "log_window_value",
-    "log_alternate_epoch",
-    "per_job_logs",
-    "log_store_compressed",
+const LOOKS: &[&OptionRow] = &[
+    LOG_AVG_MSEC.row(),
+    LOG_HIST_MSEC.row(),
+    LOG_HIST_COARSENESS.row(),
+    LOG_OFFSET.row(),
+    LOG_PRIO.row(),
+    LOG_ISSUE_TIME.row(),
+    LOG_WINDOW_VALUE.row(),
+    LOG_ALTERNATE_EPOCH.row(),
+    PER_JOB_LOGS.row(),
+    LOG_STORE_COMPRESSED.row(),
 ];
 
 pub(super) fn plan_output(planner: &mut Planner, values: &Values) -> OutputPlan {
-    let reduces = values.bool("gtod_reduce");
-    let ns = |name| values.number(name).unwrap_or(0) * 1_000_000;
+    let reduces = values.get(GTOD_REDUCE);
+    let ns = |option: Opt<u64>| values.get(option) * 1_000_000;
     OutputPlan {
         // The command line's, not the job's.
         shows_ios: false,
@@ -30,27 +39,27 @@ pub(super) fn plan_output(planner: &mut Planner, values: &Values) -> OutputPlan 
         shows_files: false,
         // The engine's.
         names: None,
-        grouping: match values.said_bool("group_reporting") {
+        grouping: match values.get(GROUP_REPORTING) {
             None => Grouping::Job,
             Some(true) => Grouping::Group,
             Some(false) => Grouping::Worker,
         },
-        new_group: values.bool("new_group"),
-        clat_percentiles: values.bool("clat_percentiles"),
-        lat_percentiles: values.bool("lat_percentiles"),
-        slat_percentiles: values.bool("slat_percentiles"),
-        percentiles: values.percentiles("percentile_list").to_vec(),
-        hides_clat: reduces || values.bool("disable_clat"),
-        hides_lat: reduces || values.bool("disable_lat"),
-        hides_slat: reduces || values.bool("disable_slat"),
-        hides_bw: reduces || values.bool("disable_bw_measurement"),
-        unified: match values.choice("unified_rw_reporting") {
-            Some("mixed") => Unified::Mixed,
-            Some("both") => Unified::Both,
+        new_group: values.get(NEW_GROUP),
+        clat_percentiles: values.get(CLAT_PERCENTILES),
+        lat_percentiles: values.get(LAT_PERCENTILES),
+        slat_percentiles: values.get(SLAT_PERCENTILES),
+        percentiles: values.get(PERCENTILE_LIST).to_vec(),
+        hides_clat: reduces || values.get(DISABLE_CLAT),
+        hides_lat: reduces || values.get(DISABLE_LAT),
+        hides_slat: reduces || values.get(DISABLE_SLAT),
+        hides_bw: reduces || values.get(DISABLE_BW_MEASUREMENT),
+        unified: match values.get(UNIFIED_RW_REPORTING) {
+            "mixed" => Unified::Mixed,
+            "both" => Unified::Both,
             _ => Unified::No,
         },
-        bw_average_ns: ns("bwavgtime"),
-        iops_average_ns: ns("iopsavgtime"),
+        bw_average_ns: ns(BWAVGTIME),
+        iops_average_ns: ns(IOPSAVGTIME),
         logs: plan_logs(planner, values),
     }
 }
@@ -59,11 +68,11 @@ pub(super) fn plan_output(planner: &mut Planner, values: &Values) -> OutputPlan 
 fn plan_logs(planner: &mut Planner, values: &Values) -> LogPlan {
     let logs = read_logs(values);
     if logs.is_empty() {
-        note_unused(planner, values, &LOOKS, "no log is written");
+        note_unused(planner, values, LOOKS, "no log is written");
         return LogPlan::default();
     }
     if logs.lat.is_some() && logs.left_out.len() == 3 {
-        note_unused(planner, values, &["write_lat_log"], "every latency is left out");
+        note_unused(planner, values, &[WRITE_LAT_LOG.row()], "every latency is left out");
     }
     logs
 }
@@ -75,31 +84,31 @@ pub(crate) fn logs_of(spec: &JobSpec) -> Option<LogPlan> {
 }
 
 fn read_logs(values: &Values) -> LogPlan {
-    let prefix = |name| values.paths(name).map(<[String]>::concat);
-    let reduces = values.bool("gtod_reduce");
-    let left_out = [("disable_slat", LogKind::Slat), ("disable_clat", LogKind::Clat), ("disable_lat", LogKind::Lat)];
+    let prefix = |option: Opt<Option<String>>| values.get(option).map(str::to_owned);
+    let reduces = values.get(GTOD_REDUCE);
+    let left_out = [(DISABLE_SLAT, LogKind::Slat), (DISABLE_CLAT, LogKind::Clat), (DISABLE_LAT, LogKind::Lat)];
     let left_out =
-        left_out.into_iter().filter(|(name, _)| reduces || values.bool(name)).map(|(_, kind)| kind).collect();
+        left_out.into_iter().filter(|(option, _)| reduces || values.get(*option)).map(|(_, kind)| kind).collect();
     LogPlan {
-        bw: prefix("write_bw_log"),
-        iops: prefix("write_iops_log"),
-        lat: prefix("write_lat_log"),
-        hist: prefix("write_hist_log"),
+        bw: prefix(WRITE_BW_LOG),
+        iops: prefix(WRITE_IOPS_LOG),
+        lat: prefix(WRITE_LAT_LOG),
+        hist: prefix(WRITE_HIST_LOG),
         iolog: None,
-        average_ns: values.number("log_avg_msec").unwrap_or(0) * 1_000_000,
-        hist_ns: values.number("log_hist_msec").unwrap_or(0) * 1_000_000,
-        hist_coarseness: values.number("log_hist_coarseness").map_or(0, |n| n as u8),
-        has_offset: values.bool("log_offset"),
-        has_priority: values.bool("log_prio"),
-        has_issue_time: values.bool("log_issue_time"),
-        window: match values.choice("log_window_value") {
-            Some("max") => LogWindow::Max,
-            Some("both") => LogWindow::Both,
+        average_ns: values.get(LOG_AVG_MSEC) * 1_000_000,
+        hist_ns: values.get(LOG_HIST_MSEC) * 1_000_000,
+        hist_coarseness: values.get(LOG_HIST_COARSENESS) as u8,
+        has_offset: values.get(LOG_OFFSET),
+        has_priority: values.get(LOG_PRIO),
+        has_issue_time: values.get(LOG_ISSUE_TIME),
+        window: match values.get(LOG_WINDOW_VALUE) {
+            "max" => LogWindow::Max,
+            "both" => LogWindow::Both,
             _ => LogWindow::Mean,
         },
-        has_unix_time: values.bool("log_alternate_epoch"),
-        is_shared: !values.bool("per_job_logs"),
-        is_compressed: values.bool("log_store_compressed"),
+        has_unix_time: values.get(LOG_ALTERNATE_EPOCH),
+        is_shared: !values.get(PER_JOB_LOGS),
+        is_compressed: values.get(LOG_STORE_COMPRESSED),
         left_out,
     }
 }

@@ -2,43 +2,45 @@
 
 use super::Planner;
 use super::job::{Ops, note_unused};
-use super::values::Values;
+use crate::option::Opt;
+use crate::option::OptionRow;
+use crate::options::process::rows::{CMDPRIO_BSSPLIT, PRIO, PRIOCLASS};
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
+use crate::values::Values;
 use trueio_model::{BlockSizes, DirectPolicy, EngineKind, IoPriority, OpKind, PriorityShare};
-
-const SHARES: &str = "cmdprio_bssplit";
 
 /// The workers' own: class and level.
 pub(super) fn plan_own_priority(planner: &Planner, values: &Values, hint: u16) -> Result<Option<(u8, u8)>, Refusal> {
-    let small =
-        |name: &str| values.number(name).map(|number| u8::try_from(number).expect("the row's bounds keep it small"));
-    let own = match (small("prioclass"), small("prio")) {
+    let small = |option: Opt<Option<u64>>| {
+        values.get(option).map(|number| u8::try_from(number).expect("the row's bounds keep it small"))
+    };
+    let own = match (small(PRIOCLASS), small(PRIO)) {
         (None | Some(0), None | Some(0)) if hint == 0 => None,
         // As in fio, a hint alone goes with best effort of level 0.
         (Some(0), None | Some(0)) => Some((2, 0)),
         (Some(0), Some(_)) => {
             let rule = Rule::Contradiction {
-                one: values.quote("prioclass"),
-                other: values.quote("prio"),
+                one: values.quote(PRIOCLASS),
+                other: values.quote(PRIO),
                 reason: "no class has no levels",
                 hint: "say `prioclass` 1, 2 or 3",
             };
-            return Err(values.refuse("prio", rule));
+            return Err(values.refuse(PRIO, rule));
         }
         (class, level) => Some((class.unwrap_or(2), level.unwrap_or(0))),
     };
     if let Some((class, _)) = own {
-        check_class(planner, values, "prioclass", class)?;
+        check_class(planner, values, PRIOCLASS.row(), class)?;
     }
     Ok(own)
 }
 
 /// The kernel lets only the privileged say real time (Linux `block/ioprio.c`).
-fn check_class(planner: &Planner, values: &Values, option: &'static str, class: u8) -> Result<(), Refusal> {
+fn check_class(planner: &Planner, values: &Values, option: &'static OptionRow, class: u8) -> Result<(), Refusal> {
     match planner.machine.may_be_real_time {
         Some(false) if class == IoPriority::REAL_TIME => {
-            Err(values.refuse(option, Rule::PriorityNotPermitted { option }))
+            Err(values.refuse(option, Rule::PriorityNotPermitted { option: option.name }))
         }
         _ => Ok(()),
     }
@@ -52,19 +54,19 @@ pub(super) fn plan_shares(
     ops: Ops,
     used: &[(OpKind, &BlockSizes)],
 ) -> Result<Vec<PriorityShare>, Refusal> {
-    let Some(said) = values.priorities(SHARES) else { return Ok(Vec::new()) };
+    let Some(said) = values.get(CMDPRIO_BSSPLIT) else { return Ok(Vec::new()) };
     if !matches!(engine, EngineKind::IoUring | EngineKind::Libaio) {
         let lack = "gives single I/Os no priority".into();
         let hint = "use `ioengine = \"io_uring\"` or \"libaio\"; `prio` and `prioclass` are of all I/Os";
-        return Err(values.refuse(SHARES, Rule::EngineLacks { engine, lack, hint }));
+        return Err(values.refuse(CMDPRIO_BSSPLIT, Rule::EngineLacks { engine, lack, hint }));
     }
     let shares: Vec<PriorityShare> = said.iter().filter(|share| ops.has(share.op)).copied().collect();
     if shares.is_empty() {
-        note_unused(planner, values, &[SHARES], "the job does no I/O of the kind that it names");
+        note_unused(planner, values, &[CMDPRIO_BSSPLIT.row()], "the job does no I/O of the kind that it names");
         return Ok(shares);
     }
     for share in &shares {
-        check_class(planner, values, SHARES, share.priority.class)?;
+        check_class(planner, values, CMDPRIO_BSSPLIT.row(), share.priority.class)?;
         let Some(bytes) = share.length_bytes.map(u64::from) else { continue };
         let is_of = |sizes: &BlockSizes| match sizes {
             BlockSizes::Weighted(sizes) => sizes.iter().any(|(size, weight)| *size == bytes && *weight > 0),
@@ -72,14 +74,14 @@ pub(super) fn plan_shares(
         };
         if !used.iter().any(|(op, sizes)| *op == share.op && is_of(sizes)) {
             let (size, op) = (write_bytes(bytes), share.op);
-            planner.note(&values.job, &format!("`{SHARES}` names {op}s of {size}, and the job does none"));
+            planner.note(&values.job, &format!("`cmdprio_bssplit` names {op}s of {size}, and the job does none"));
         }
     }
     if direct == DirectPolicy::Off && shares.iter().any(|share| share.op == OpKind::Write) {
         planner.note(
             &values.job,
             &format!(
-                "`{SHARES}` of writes through the page cache: the kernel writes them to the disk later, without it"
+                "`cmdprio_bssplit` of writes through the page cache: the kernel writes them to the disk later, without it"
             ),
         );
     }

@@ -7,68 +7,72 @@
 use super::Planner;
 use super::files::{JobFile, Use, check_overwrite_names, existing_file, new_file, plain, untouched_file};
 use super::job::{Ops, note_unused};
-use super::values::Values;
 use super::{Target, join_path};
+use crate::option::OptionRow;
+use crate::options::content::rows::{SOURCE, VERIFY};
+use crate::options::durability::rows::{ATOMIC, FDATASYNC, FSYNC, SYNC_FILE_RANGE};
+use crate::options::engine::rows::{COMMAND, IOENGINE, NUMJOBS};
+use crate::options::limits::rows::{
+    FILL_DEVICE, IO_SIZE, LOOPS, NUMBER_IOS, STEADY_STATE, STEADYSTATE_DURATION, TIME_BASED,
+};
+use crate::options::output::rows::WRITE_IOLOG;
+use crate::options::pace::rows::{FLOW, LATENCY_TARGET, RATE, RATE_IOPS, THINKTIME};
+use crate::options::pattern::rows::{
+    BLOCKALIGN, BS, BS_UNALIGNED, BSRANGE, BSSPLIT, NORANDOMMAP, PERCENTAGE_RANDOM, RANDOM_DISTRIBUTION, RANDOM_EVERY,
+    READ_IOLOG, REPLAY_ALIGN, REPLAY_NO_STALL, REPLAY_REDIRECT, REPLAY_SCALE, REPLAY_SKIP, REPLAY_TIME_SCALE, RW,
+    RW_SEQUENCER, RWMIXREAD, RWMIXWRITE, SEQUENTIAL_SKIP, ZONEMODE,
+};
+use crate::options::target::rows::{
+    DIRECTORY, FILE_APPEND, FILE_SERVICE_IOS, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NRFILES, OFFSET, OPENFILES,
+    OVERWRITE_SIGNATURE, SIZE, UNLINK_EACH_LOOP,
+};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Value, write_bytes, write_paths};
+use crate::values::Values;
 use std::collections::BTreeMap;
 use trueio_model::{BlockSizes, EngineKind, IologSummary, JobSpec, OpKind, OpMix, ReplayPlan, ReplaySettings};
 
 /// What a log says itself.
-const SAID_BY_THE_LOG: &[&str] = &[
-    "rw",
-    "sequential_skip",
-    "random_every",
-    "rw_sequencer",
-    "bs",
-    "bsrange",
-    "bssplit",
-    "bs_unaligned",
-    "blockalign",
-    "rwmixread",
-    "rwmixwrite",
-    "norandommap",
-    "random_distribution",
-    "percentage_random",
-    "filename",
-    "nrfiles",
-    "openfiles",
-    "file_service_type",
-    "file_service_ios",
-    "size",
-    "filesize",
-    "io_size",
-    "offset",
-    "number_ios",
-    "loops",
-    "file_append",
-    "fill_device",
-    "unlink_each_loop",
-];
-
-/// What would make something else of a log than its replay.
-const AGAINST_THE_LOG: &[&str] = &[
-    "time_based",
-    "rate",
-    "rate_iops",
-    "thinktime",
-    "fsync",
-    "fdatasync",
-    "sync_file_range",
-    "verify",
-    "zonemode",
-    "steady_state",
-    "steadystate_duration",
-    "latency_target",
-    "flow",
-    "command",
-    "source",
-    "atomic",
+const GIVEN_BY_THE_LOG: &[&OptionRow] = &[
+    RW.row(),
+    SEQUENTIAL_SKIP.row(),
+    RANDOM_EVERY.row(),
+    RW_SEQUENCER.row(),
+    BS.row(),
+    BSRANGE.row(),
+    BSSPLIT.row(),
+    BS_UNALIGNED.row(),
+    BLOCKALIGN.row(),
+    RWMIXREAD.row(),
+    RWMIXWRITE.row(),
+    NORANDOMMAP.row(),
+    RANDOM_DISTRIBUTION.row(),
+    PERCENTAGE_RANDOM.row(),
+    FILENAME.row(),
+    NRFILES.row(),
+    OPENFILES.row(),
+    FILE_SERVICE_TYPE.row(),
+    FILE_SERVICE_IOS.row(),
+    SIZE.row(),
+    FILESIZE.row(),
+    IO_SIZE.row(),
+    OFFSET.row(),
+    NUMBER_IOS.row(),
+    LOOPS.row(),
+    FILE_APPEND.row(),
+    FILL_DEVICE.row(),
+    UNLINK_EACH_LOOP.row(),
 ];
 
 /// How a log is replayed.
-pub(super) const SETTINGS: &[&str] =
-    &["replay_no_stall", "replay_time_scale", "replay_redirect", "replay_align", "replay_scale", "replay_skip"];
+pub(super) const SETTINGS: &[&OptionRow] = &[
+    REPLAY_NO_STALL.row(),
+    REPLAY_TIME_SCALE.row(),
+    REPLAY_REDIRECT.row(),
+    REPLAY_ALIGN.row(),
+    REPLAY_SCALE.row(),
+    REPLAY_SKIP.row(),
+];
 
 /// A log that was read.
 pub(super) struct Replayed {
@@ -79,29 +83,40 @@ pub(super) struct Replayed {
 
 /// What `read_iolog` asks for; `None` without it.
 pub(super) fn plan_replay(planner: &mut Planner, values: &mut Values) -> Result<Option<Replayed>, Refusal> {
-    let Some(log) = values.paths("read_iolog").map(<[String]>::concat) else {
+    let Some(log) = values.get(READ_IOLOG).map(str::to_owned) else {
         note_unused(planner, values, SETTINGS, "no log is replayed");
         return Ok(None);
     };
-    let is_off = |name: &str| match name {
-        "time_based" | "atomic" | "steady_state" => !values.bool(name),
-        "fsync" | "fdatasync" | "flow" => values.number(name).is_none_or(|every| every == 0),
-        "rate" | "rate_iops" => values.rates(name).is_none(),
-        "thinktime" | "steadystate_duration" | "latency_target" => values.duration_ns(name).is_none(),
-        "verify" | "zonemode" => values.choice(name) == Some("none"),
-        _ => !values.is_said(name),
-    };
-    if let Some(other) = AGAINST_THE_LOG.iter().find(|name| !is_off(name)) {
+    // What would make something else of a log than its replay.
+    let against = [
+        (TIME_BASED.row(), values.get(TIME_BASED)),
+        (RATE.row(), values.get(RATE).is_some()),
+        (RATE_IOPS.row(), values.get(RATE_IOPS).is_some()),
+        (THINKTIME.row(), values.get(THINKTIME).is_some()),
+        (FSYNC.row(), values.get(FSYNC) > 0),
+        (FDATASYNC.row(), values.get(FDATASYNC) > 0),
+        (SYNC_FILE_RANGE.row(), values.is_set(SYNC_FILE_RANGE)),
+        (VERIFY.row(), values.get(VERIFY) != "none"),
+        (ZONEMODE.row(), values.get(ZONEMODE) != "none"),
+        (STEADY_STATE.row(), values.get(STEADY_STATE)),
+        (STEADYSTATE_DURATION.row(), values.get(STEADYSTATE_DURATION).is_some()),
+        (LATENCY_TARGET.row(), values.get(LATENCY_TARGET).is_some()),
+        (FLOW.row(), values.get(FLOW).is_some_and(|weight| weight > 0)),
+        (COMMAND.row(), values.is_set(COMMAND)),
+        (SOURCE.row(), values.is_set(SOURCE)),
+        (ATOMIC.row(), values.get(ATOMIC)),
+    ];
+    if let Some((other, _)) = against.into_iter().find(|(_, is_set)| *is_set) {
         let rule = Rule::Contradiction {
-            one: values.quote("read_iolog"),
+            one: values.quote(READ_IOLOG),
             other: values.quote(other),
             reason: "a log is replayed once, as it was written",
             hint: "leave one of them out",
         };
         return Err(values.refuse(other, rule));
     }
-    note_unused(planner, values, SAID_BY_THE_LOG, "the log says it (`read_iolog`)");
-    for name in SAID_BY_THE_LOG {
+    note_unused(planner, values, GIVEN_BY_THE_LOG, "the log says it (`read_iolog`)");
+    for name in GIVEN_BY_THE_LOG.iter().copied() {
         values.forget(name, "the log says it (`read_iolog`)");
     }
     let settings = settings_of(values)?;
@@ -110,20 +125,20 @@ pub(super) fn plan_replay(planner: &mut Planner, values: &mut Values) -> Result<
         false => Ok(summary),
     });
     let summary =
-        summary.map_err(|reason| values.refuse("read_iolog", Rule::IologUnusable { log: log.clone(), reason }))?;
+        summary.map_err(|reason| values.refuse(READ_IOLOG, Rule::IologUnusable { log: log.clone(), reason }))?;
     let names: Vec<String> = summary.files.iter().map(|(name, _)| name.clone()).collect();
-    values.settle("filename", Value::Paths(names), "the log names them");
+    values.settle(FILENAME, Value::Paths(names), "the log names them");
     Ok(Some(Replayed { log, settings, summary }))
 }
 
 fn settings_of(values: &Values) -> Result<ReplaySettings, Refusal> {
-    let align_bytes = values.number("replay_align").unwrap_or(1).max(1);
+    let align_bytes = values.get(REPLAY_ALIGN).unwrap_or(1).max(1);
     if !align_bytes.is_power_of_two() {
         let reason = format!("{align_bytes} is not a power of two");
-        return Err(values.refuse("replay_align", Rule::BadValue { option: "replay_align", reason }));
+        return Err(values.refuse(REPLAY_ALIGN, Rule::BadValue { option: REPLAY_ALIGN.name, reason }));
     }
     let mut skips = Vec::new();
-    for word in values.names("replay_skip") {
+    for word in values.get(REPLAY_SKIP).unwrap_or_default() {
         skips.push(match word.as_str() {
             "read" => OpKind::Read,
             "write" => OpKind::Write,
@@ -131,16 +146,16 @@ fn settings_of(values: &Values) -> Result<ReplaySettings, Refusal> {
             "sync" => OpKind::Sync,
             _ => {
                 let reason = format!("`{word}` is not one of read, write, trim, sync");
-                return Err(values.refuse("replay_skip", Rule::BadValue { option: "replay_skip", reason }));
+                return Err(values.refuse(REPLAY_SKIP, Rule::BadValue { option: REPLAY_SKIP.name, reason }));
             }
         });
     }
     Ok(ReplaySettings {
-        is_paced: !values.bool("replay_no_stall"),
-        time_scale_percent: values.number("replay_time_scale").unwrap_or(100),
-        redirect: values.paths("replay_redirect").map(<[String]>::concat),
+        is_paced: !values.get(REPLAY_NO_STALL),
+        time_scale_percent: values.get(REPLAY_TIME_SCALE),
+        redirect: values.get(REPLAY_REDIRECT).map(str::to_owned),
         align_bytes,
-        offset_divisor: values.number("replay_scale").unwrap_or(1),
+        offset_divisor: values.get(REPLAY_SCALE),
         skips,
     })
 }
@@ -148,9 +163,9 @@ fn settings_of(values: &Values) -> Result<ReplaySettings, Refusal> {
 /// What a job of fio's replays, for who must know before there is a plan; `None` if it replays nothing or its words
 /// cannot be read, which the plan says.
 pub(crate) fn replay_of(spec: &JobSpec) -> Option<(String, ReplaySettings)> {
-    spec.options.get("read_iolog")?;
+    spec.options.get(READ_IOLOG.name)?;
     let values = Values::resolve(spec).ok()?;
-    let log = values.paths("read_iolog").map(<[String]>::concat)?;
+    let log = values.get(READ_IOLOG).map(str::to_owned)?;
     Some((log, settings_of(&values).ok()?))
 }
 
@@ -168,7 +183,7 @@ impl Replayed {
                 OpMix::ReadWrite { read_percent: percent as u8 }
             }
         };
-        values.derive("rw", "", "the log says what is done (`read_iolog`)");
+        values.derive(RW, "", "the log says what is done (`read_iolog`)");
         Ops { mix, is_random: false, replayed: Some([reads > 0, writes > 0, trims > 0]), trims: trims > 0 }
     }
 
@@ -201,7 +216,7 @@ impl Replayed {
             lack: "does not do what a log holds: reads, writes and trims of files".into(),
             hint: "choose another engine",
         };
-        Err(values.refuse("ioengine", rule))
+        Err(values.refuse(IOENGINE, rule))
     }
 
     /// The files, each as far as the log's I/O goes.
@@ -211,23 +226,23 @@ impl Replayed {
         values: &mut Values,
         usage: &Use,
     ) -> Result<Vec<JobFile>, Refusal> {
-        let directory = values.paths("directory").map(|paths| paths[0].clone());
+        let directory = values.get(DIRECTORY);
         let mut seen: BTreeMap<String, &String> = BTreeMap::new();
         let mut paths = Vec::new();
         for (name, _) in &self.summary.files {
             if let (Some(_), true) = (&directory, name.starts_with('/')) {
                 let rule = Rule::Contradiction {
-                    one: values.quote("directory"),
-                    other: values.quote("read_iolog"),
+                    one: values.quote(DIRECTORY),
+                    other: values.quote(READ_IOLOG),
                     reason: "the log has a path that begins at the root already",
                     hint: "leave `directory` out",
                 };
-                return Err(values.refuse("directory", rule));
+                return Err(values.refuse(DIRECTORY, rule));
             }
-            let path = join_path(directory.as_deref(), name);
+            let path = join_path(directory, name);
             if let Some(earlier) = seen.insert(plain(&path), name) {
                 let reason = format!("`{earlier}` and `{name}` in it are one file");
-                return Err(values.refuse("read_iolog", Rule::IologUnusable { log: self.log.clone(), reason }));
+                return Err(values.refuse(READ_IOLOG, Rule::IologUnusable { log: self.log.clone(), reason }));
             }
             paths.push(path);
         }
@@ -237,27 +252,29 @@ impl Replayed {
             // A file that is only synced has no length in the log.
             let end_bytes = (*end_bytes).max(1);
             let sizes = (paths.len(), Some(end_bytes));
-            values.settle("offset", Value::Extent(crate::value::Extent::Bytes(0)), "the log has offsets");
+            values.settle(OFFSET, Value::Extent(crate::value::Extent::Bytes(0)), "the log has offsets");
             files.push(match usage.opens_files {
                 false => untouched_file(values, path, sizes)?,
                 true => match planner.look(path) {
                     Target::Unreadable(reason) => {
                         let rule = Rule::TargetUnreadable { path: path.clone(), reason };
-                        return Err(values.refuse("read_iolog", rule));
+                        return Err(values.refuse(READ_IOLOG, rule));
                     }
                     Target::Present(facts) => existing_file(planner, values, usage, path, *facts, sizes, &mut carried)?,
                     Target::Missing => new_file(planner, values, usage, path, sizes)?,
                 },
             });
         }
-        if let Some(name) = values.names("overwrite_signature").iter().find(|name| !carried.contains(*name)) {
+        if let Some(name) =
+            values.get(OVERWRITE_SIGNATURE).unwrap_or_default().iter().find(|name| !carried.contains(*name))
+        {
             let rule = Rule::SignatureNotThere { name: name.clone(), found: carried };
-            return Err(values.refuse("overwrite_signature", rule));
+            return Err(values.refuse(OVERWRITE_SIGNATURE, rule));
         }
         let total = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
-        values.derive("filename", write_paths(&paths), "the log names them");
-        values.derive("filesize", "", "as far as the log goes in each");
-        values.derive("size", write_bytes(total), "as far as the log goes");
+        values.derive(FILENAME, write_paths(&paths), "the log names them");
+        values.derive(FILESIZE, "", "as far as the log goes in each");
+        values.derive(SIZE, write_bytes(total), "as far as the log goes");
         Ok(files)
     }
 
@@ -279,14 +296,15 @@ impl Replayed {
 
 /// Where what is issued is written down; `None`: nowhere.
 pub(super) fn plan_iolog(values: &Values, paths: &[&str]) -> Result<Option<String>, Refusal> {
-    let Some(path) = values.paths("write_iolog").map(<[String]>::concat) else { return Ok(None) };
-    let refuse =
-        |option: &str, reason: String| Err(values.refuse(option, Rule::IologUnusable { log: path.clone(), reason }));
-    if values.number("numjobs").unwrap_or(1) > 1 {
-        return refuse("numjobs", "several workers would mix their lines; give each a job and a log".to_owned());
+    let Some(path) = values.get(WRITE_IOLOG).map(str::to_owned) else { return Ok(None) };
+    let refuse = |option: &'static OptionRow, reason: String| {
+        Err(values.refuse(option, Rule::IologUnusable { log: path.clone(), reason }))
+    };
+    if values.get(NUMJOBS) > 1 {
+        return refuse(NUMJOBS.row(), "several workers would mix their lines; give each a job and a log".to_owned());
     }
     if let Some(name) = paths.iter().find(|name| name.contains(|c: char| c.is_whitespace() || c.is_control())) {
-        return refuse("write_iolog", format!("`{name}` has a blank in it, which its lines cannot tell"));
+        return refuse(WRITE_IOLOG.row(), format!("`{name}` has a blank in it, which its lines cannot tell"));
     }
     Ok(Some(path))
 }

@@ -4,9 +4,18 @@
 //! parts of it twice, in another order or with other content is refused.
 
 use super::Planner;
-use super::values::Values;
+use crate::option::OptionRow;
+use crate::options::content::rows::{
+    BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE, REFILL_BUFFERS, SOURCE, VERIFY, ZERO_BUFFERS,
+};
+use crate::options::durability::rows::ATOMIC;
+use crate::options::engine::rows::{HIPRI, IOENGINE, NUMJOBS};
+use crate::options::limits::rows::{IO_SIZE, LOOPS, NUMBER_IOS, RAMP_TIME, STEADY_STATE, TIME_BASED};
+use crate::options::pattern::rows::RW;
+use crate::options::target::rows::{FILENAME, FILESIZE, NRFILES, SIZE};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, Value, write_bytes};
+use crate::values::Values;
 use trueio_model::{BlockSizes, DirectPolicy, EngineKind, OpKind, OpMix, SourceAddress, SourcePlan, WriteFlags};
 
 /// What direct I/O is taken to need where nobody says, in bytes.
@@ -28,76 +37,88 @@ pub(super) fn plan_body(
     sizes: &BlockSizes,
     flags: WriteFlags,
 ) -> Result<Option<Body>, Refusal> {
-    let is_verified = values.choice("verify") == Some("source");
-    let Some(address) = values.address("source").cloned() else {
+    let is_verified = values.get(VERIFY) == "source";
+    let Some(address) = values.get(SOURCE).cloned() else {
         return match is_verified {
             false => Ok(None),
             true => Err(values.refuse(
-                "verify",
+                VERIFY,
                 Rule::Incomplete {
-                    option: values.quote("verify"),
+                    option: values.quote(VERIFY),
                     needs: "`source`: there is nothing to compare with",
                     hint: "say `source`, or another checksum",
                 },
             )),
         };
     };
-    let refuse = |option: &str, reason: &str, hint: &'static str| {
+    let refuse = |option: &'static OptionRow, reason: &str, hint: &'static str| {
         let rule = Rule::SourceImpossible { address: address.to_string(), reason: reason.to_owned(), hint };
         Err(values.refuse(option, rule))
     };
     if mix != OpMix::Only(OpKind::Write) || is_random {
-        return refuse("rw", "a body is written in order, and nothing else is done", "say `rw = \"write\"`");
+        return refuse(RW.row(), "a body is written in order, and nothing else is done", "say `rw = \"write\"`");
     }
     if !matches!(sizes, BlockSizes::Fixed(_)) {
-        return refuse("source", "it is written in blocks of one size", "say one `bs`");
+        return refuse(SOURCE.row(), "it is written in blocks of one size", "say one `bs`");
     }
-    if values.number("numjobs").unwrap_or(1) > 1 {
-        return refuse("numjobs", "one worker writes a body", "use `numjobs = 1`, or several jobs");
+    if values.get(NUMJOBS) > 1 {
+        return refuse(NUMJOBS.row(), "one worker writes a body", "use `numjobs = 1`, or several jobs");
     }
-    let has_files = values.number("nrfiles").unwrap_or(1) > 1;
-    if has_files || values.paths("filename").is_some_and(|paths| paths.len() > 1) {
+    let has_files = values.get(NRFILES) > 1;
+    if has_files || values.get(FILENAME).is_some_and(|paths| paths.len() > 1) {
         return refuse(
-            if has_files { "nrfiles" } else { "filename" },
+            if has_files { NRFILES.row() } else { FILENAME.row() },
             "a body is written to one file",
             "name one file",
         );
     }
     if engine == EngineKind::Simulated {
-        return refuse("ioengine", "its time is virtual and the network's is not", "choose another engine");
+        return refuse(IOENGINE.row(), "its time is virtual and the network's is not", "choose another engine");
     }
     if engine.moves_no_data() {
-        return refuse("ioengine", "this engine moves no data", "choose one that writes");
+        return refuse(IOENGINE.row(), "this engine moves no data", "choose one that writes");
     }
     if is_verified && !engine.touches_files() {
-        return refuse("verify", "this engine keeps no data", "choose an engine that does I/O");
+        return refuse(VERIFY.row(), "this engine keeps no data", "choose an engine that does I/O");
     }
-    if flags.atomic || flags.hipri || values.bool("hipri") {
-        let option = if flags.atomic { "atomic" } else { "hipri" };
+    if flags.atomic || flags.hipri || values.get(HIPRI) {
+        let option = if flags.atomic { ATOMIC.row() } else { HIPRI.row() };
         return refuse(option, "a body's last block may be shorter than these writes can be", "leave it out");
     }
-    let with_limits = ["io_size", "number_ios", "filesize", "loops", "time_based", "ramp_time", "steady_state"];
-    if let Some(option) = with_limits.into_iter().find(|name| values.is_said(name)) {
+    let with_limits = [
+        IO_SIZE.row(),
+        NUMBER_IOS.row(),
+        FILESIZE.row(),
+        LOOPS.row(),
+        TIME_BASED.row(),
+        RAMP_TIME.row(),
+        STEADY_STATE.row(),
+    ];
+    if let Some(option) = with_limits.into_iter().find(|name| values.is_set(name)) {
         return refuse(option, "the job ends when the body does", "leave it out; `size` may say the body's length");
     }
-    if !is_verified && values.choice("verify").is_some_and(|word| word != "none") {
+    if !is_verified && values.get(VERIFY) != "none" {
         let reason = "each block would get a header of its own, and the body would be another";
-        return refuse("verify", reason, "say `verify = \"source\"`: the body is fetched again and compared");
+        return refuse(VERIFY.row(), reason, "say `verify = \"source\"`: the body is fetched again and compared");
     }
-    let length_bytes = match values.extent("size") {
+    let length_bytes = match values.get(SIZE) {
         Some(Extent::Bytes(bytes)) => bytes,
-        Some(Extent::Percent(_)) => return refuse("size", "a body's length is not a percentage", "say it in bytes"),
+        Some(Extent::Percent(_)) => {
+            return refuse(SIZE.row(), "a body's length is not a percentage", "say it in bytes");
+        }
         None => match planner.facts.source_length(&address) {
-            Ok(0) => return refuse("source", "it is empty", "name another"),
-            Ok(bytes) if bytes > i64::MAX as u64 => return refuse("source", "no file is that long", "name another"),
+            Ok(0) => return refuse(SOURCE.row(), "it is empty", "name another"),
+            Ok(bytes) if bytes > i64::MAX as u64 => {
+                return refuse(SOURCE.row(), "no file is that long", "name another");
+            }
             Ok(bytes) => {
-                values.settle("size", Value::Extent(Extent::Bytes(bytes)), "the server's `Content-Length`");
+                values.settle(SIZE, Value::Extent(Extent::Bytes(bytes)), "the server's `Content-Length`");
                 bytes
             }
             Err(reason) => {
                 let hint =
                     "check the address; `size` may say the length, and the server is then not asked while planning";
-                return refuse("source", &reason, hint);
+                return refuse(SOURCE.row(), &reason, hint);
             }
         },
     };
@@ -115,9 +136,14 @@ impl Body {
         unit_bytes: Option<u64>,
     ) -> SourcePlan {
         let Body { address, length_bytes, is_verified } = self;
-        let names =
-            ["zero_buffers", "buffer_pattern", "refill_buffers", "buffer_compress_percentage", "dedupe_percentage"];
-        for name in names.into_iter().filter(|name| values.is_said(name)) {
+        let names = [
+            ZERO_BUFFERS.row(),
+            BUFFER_PATTERN.row(),
+            REFILL_BUFFERS.row(),
+            BUFFER_COMPRESS_PERCENTAGE.row(),
+            DEDUPE_PERCENTAGE.row(),
+        ];
+        for name in names.into_iter().filter(|name| values.is_set(name)) {
             let sentence = format!("{} has no effect: what is written comes from `source`", values.quote(name));
             planner.note(&values.job, &sentence);
         }

@@ -2,9 +2,14 @@
 
 use super::Planner;
 use super::job::{Ops, note_unused};
-use super::values::Values;
 use super::zones::is_zoned;
+use crate::option::OptionRow;
+use crate::options::pattern::rows::{
+    BLOCKALIGN, BS_UNALIGNED, BSRANGE, PERCENTAGE_RANDOM, RANDOM_EVERY, RW, RW_SEQUENCER, SEQUENTIAL_SKIP, ZONEMODE,
+    ZONERANGE, ZONESIZE, ZONESKIP,
+};
 use crate::refusal::{Refusal, Rule};
+use crate::values::Values;
 use trueio_model::{BlockSizes, OpKind, OpMix, Steps, WriteSteps, Zones};
 
 pub(super) fn plan_steps(
@@ -12,19 +17,18 @@ pub(super) fn plan_steps(
     values: &Values,
     ops: Ops,
     sizes: &[BlockSizes; 3],
-    sizes_option: &'static str,
+    sizes_option: &'static OptionRow,
 ) -> Result<Steps, Refusal> {
-    let incomplete = |option: &str, needs| {
+    let incomplete = |option: &'static OptionRow, needs| {
         let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "say it too, or leave this out" };
         Err(values.refuse(option, rule))
     };
-    let mut steps =
-        Steps { trims_first: values.choice("rw").is_some_and(|rw| rw.ends_with("trimwrite")), ..Steps::default() };
-    let of_random = ["random_every", "percentage_random", "blockalign"];
+    let mut steps = Steps { trims_first: values.get(RW).ends_with("trimwrite"), ..Steps::default() };
+    let of_random = [RANDOM_EVERY.row(), PERCENTAGE_RANDOM.row(), BLOCKALIGN.row()];
     if ops.is_random {
-        note_unused(planner, values, &["sequential_skip"], "the job is random");
-        let aligns = values.numbers("blockalign").unwrap_or([0; 3]);
-        let random = values.numbers("percentage_random").unwrap_or([100; 3]);
+        note_unused(planner, values, &[SEQUENTIAL_SKIP.row()], "the job is random");
+        let aligns = values.get(BLOCKALIGN).unwrap_or([0; 3]);
+        let random = values.get(PERCENTAGE_RANDOM);
         let of = |index: usize| {
             // What only the other kind has: the smallest block, as in fio.
             let is_alike = aligns[0] == aligns[1] || !matches!(ops.mix, OpMix::ReadWrite { .. });
@@ -46,43 +50,43 @@ pub(super) fn plan_steps(
         steps.align_bytes = one.align_bytes;
         steps.sequential_percent = one.sequential_percent;
         steps.of_writes = of_writes;
-        steps.random_every = Some(values.number("random_every").unwrap_or(1)).filter(|every| *every > 1).unwrap_or(0);
-        steps.repeats = steps.random_every > 0 && values.choice("rw_sequencer") == Some("identical");
+        steps.random_every = Some(values.get(RANDOM_EVERY)).filter(|every| *every > 1).unwrap_or(0);
+        steps.repeats = steps.random_every > 0 && values.get(RW_SEQUENCER) == "identical";
     } else {
         note_unused(planner, values, &of_random, "the job is sequential");
-        steps.skip_bytes = values.integer("sequential_skip").unwrap_or(0);
+        steps.skip_bytes = values.get(SEQUENTIAL_SKIP);
     }
-    if values.is_said("rw_sequencer") && steps.random_every == 0 {
-        return incomplete("rw_sequencer", "`random_every`: of how many I/Os");
+    if values.is_set(RW_SEQUENCER) && steps.random_every == 0 {
+        return incomplete(RW_SEQUENCER.row(), "`random_every`: of how many I/Os");
     }
-    if values.bool("bs_unaligned") {
-        steps.is_unaligned = sizes_option == "bsrange";
+    if values.get(BS_UNALIGNED) {
+        steps.is_unaligned = sizes_option == BSRANGE.row();
         if !steps.is_unaligned {
-            note_unused(planner, values, &["bs_unaligned"], "it is about the sizes of `bsrange`");
+            note_unused(planner, values, &[BS_UNALIGNED.row()], "it is about the sizes of `bsrange`");
         }
     }
     if is_zoned(values) {
-        note_unused(planner, values, &["zonerange"], "a zone is as long as `zonesize` or the device says");
+        note_unused(planner, values, &[ZONERANGE.row()], "a zone is as long as `zonesize` or the device says");
         return Ok(steps);
     }
-    match (values.choice("zonemode") == Some("strided"), values.number("zonesize").filter(|bytes| *bytes > 0)) {
+    match (values.get(ZONEMODE) == "strided", values.get(ZONESIZE).filter(|bytes| *bytes > 0)) {
         (true, Some(zone_bytes)) => {
-            let range_bytes = values.number("zonerange").filter(|bytes| *bytes > 0).unwrap_or(zone_bytes);
-            let skip_bytes = values.number("zoneskip").unwrap_or(0);
+            let range_bytes = values.get(ZONERANGE).filter(|bytes| *bytes > 0).unwrap_or(zone_bytes);
+            let skip_bytes = values.get(ZONESKIP);
             steps.zones = Some(Zones { zone_bytes, range_bytes, skip_bytes });
         }
-        (true, None) => return incomplete("zonemode", "`zonesize`: when the next zone begins"),
+        (true, None) => return incomplete(ZONEMODE.row(), "`zonesize`: when the next zone begins"),
         // Who says how much of a zone is used wants zones, and a run without them would look the same.
         (false, Some(_)) => {
             let rule = Rule::Incomplete {
-                option: values.quote("zonesize"),
+                option: values.quote(ZONESIZE),
                 needs: "`zonemode`: how the zones are used",
                 hint: "say `zonemode = \"strided\"` (fio: `zonemode=strided`), or `zbd`, or leave `zonesize` out",
             };
-            return Err(values.refuse("zonesize", rule));
+            return Err(values.refuse(ZONESIZE, rule));
         }
         (false, None) => {
-            note_unused(planner, values, &["zonerange", "zoneskip"], "no `zonemode` is asked for");
+            note_unused(planner, values, &[ZONERANGE.row(), ZONESKIP.row()], "no `zonemode` is asked for");
         }
     }
     Ok(steps)

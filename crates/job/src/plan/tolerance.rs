@@ -1,46 +1,51 @@
 //! After which failed I/Os a job goes on, and which of them are its end.
 
 use super::job::Ops;
-use super::values::Values;
 use super::{EDQUOT, ENOSPC};
+use crate::options::content::rows::{SOURCE, VERIFY};
+use crate::options::limits::rows::FILL_DEVICE;
+use crate::options::pattern::rows::RW;
+use crate::options::process::rows::{CONTINUE_ON_ERROR, IGNORE_ERROR};
+use crate::options::target::rows::OVERWRITE;
 use crate::refusal::{Refusal, Rule};
+use crate::values::Values;
 use trueio_model::{EngineKind, IgnoredError, OpKind, OpMix, Tolerance, Verify};
 
 /// Whether the job writes until nothing is free (`fill_device`).
 pub(super) fn plan_fill(values: &Values, engine: EngineKind, ops: Ops) -> Result<bool, Refusal> {
-    if !values.bool("fill_device") {
+    if !values.get(FILL_DEVICE) {
         return Ok(false);
     }
     if !engine.touches_files() || engine == EngineKind::Mmap {
         let lack = "cannot fill a filesystem, as `fill_device` asks for".into();
         let rule = Rule::EngineLacks { engine, lack, hint: "choose an engine that writes files, or leave it out" };
-        return Err(values.refuse("fill_device", rule));
+        return Err(values.refuse(FILL_DEVICE, rule));
     }
     if ops.mix != OpMix::Only(OpKind::Write) || ops.is_random || ops.trims {
         let rule = Rule::Contradiction {
-            one: values.quote("fill_device"),
-            other: values.quote("rw"),
+            one: values.quote(FILL_DEVICE),
+            other: values.quote(RW),
             reason: "only a sequential write goes on until nothing is free",
             hint: "say `rw = \"write\"`; what else there is to measure, a job behind it does on another file",
         };
-        return Err(values.refuse("fill_device", rule));
+        return Err(values.refuse(FILL_DEVICE, rule));
     }
     let others = [
-        ("overwrite", values.bool("overwrite"), "what is filled by the job cannot be filled before it"),
-        ("source", values.is_said("source"), "a source ends where its bytes do"),
+        (OVERWRITE.row(), values.get(OVERWRITE), "what is filled by the job cannot be filled before it"),
+        (SOURCE.row(), values.is_set(SOURCE), "a source ends where its bytes do"),
     ];
     if let Some((other, _, reason)) = others.into_iter().find(|(_, is_said, _)| *is_said) {
-        let (one, other) = (values.quote("fill_device"), values.quote(other));
+        let (one, other) = (values.quote(FILL_DEVICE), values.quote(other));
         let rule = Rule::Contradiction { one, other, reason, hint: "leave one of them out" };
-        return Err(values.refuse("fill_device", rule));
+        return Err(values.refuse(FILL_DEVICE, rule));
     }
     Ok(true)
 }
 
 /// `continue_on_error` of some errors, `ignore_error`, and the end that `fill_device` waits for.
 pub(super) fn plan_tolerance(values: &Values, fills: bool, verify: Option<&Verify>) -> Result<Tolerance, Refusal> {
-    let word = values.choice("continue_on_error");
-    let lists = values.errors("ignore_error");
+    let word = values.get(CONTINUE_ON_ERROR);
+    let lists = values.get(IGNORE_ERROR);
     let of = |op, list: &[i32]| list.iter().map(|&errno| IgnoredError { op, errno }).collect::<Vec<_>>();
     let mut ignored =
         lists.map_or_else(Vec::new, |[reads, writes]| [of(OpKind::Read, reads), of(OpKind::Write, writes)].concat());
@@ -51,10 +56,10 @@ pub(super) fn plan_tolerance(values: &Values, fills: bool, verify: Option<&Verif
     // What a block holds after a write that failed is not known, and a run must not end well without having looked.
     let is_read_back = verify.is_some_and(|verify| verify.reads_back && !verify.is_offline);
     if is_read_back && ignored.iter().any(|error| error.op == OpKind::Write) {
-        let option = if fills { "fill_device" } else { "ignore_error" };
+        let option = if fills { FILL_DEVICE.row() } else { IGNORE_ERROR.row() };
         let rule = Rule::Contradiction {
             one: values.quote(option),
-            other: values.quote("verify"),
+            other: values.quote(VERIFY),
             reason: "after a write that failed nobody knows what its block holds, so that it could be compared",
             hint: match fills {
                 true => "leave `verify` out; a file that is kept can be read and compared by another run",
@@ -63,5 +68,5 @@ pub(super) fn plan_tolerance(values: &Values, fills: bool, verify: Option<&Verif
         };
         return Err(values.refuse(option, rule));
     }
-    Ok(Tolerance { reads: word == Some("read"), writes: word == Some("write"), ignored, ends_when_full: fills })
+    Ok(Tolerance { reads: word == "read", writes: word == "write", ignored, ends_when_full: fills })
 }

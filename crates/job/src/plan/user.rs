@@ -7,23 +7,24 @@
 
 use super::files::{directory_of, plain};
 use super::job::note_unused;
-use super::values::Values;
 use super::{FactsSource, PathUse, Planner};
+use crate::options::process::rows::{GID, UID};
 use crate::refusal::{Refusal, Rule};
+use crate::values::Values;
 use trueio_model::{JobPlan, JobSpec, Prepare, UserPlan};
 
 /// Whom the job acts as, if it says so and it is another than us.
 pub(super) fn plan_user(planner: &mut Planner, values: &Values) -> Result<Option<UserPlan>, Refusal> {
-    let (uid, gid) = (values.small("uid"), values.small("gid"));
+    let (uid, gid) = (values.get(UID), values.get(GID));
     if uid.is_none() && gid.is_none() {
         return Ok(None);
     }
     let user = planner.facts.user(uid, gid).map_err(|reason| {
-        let option = if uid.is_some() { "uid" } else { "gid" };
+        let option = if uid.is_some() { UID.row() } else { GID.row() };
         values.refuse(option, Rule::UserNotPermitted { said: values.quote(option), reason })
     })?;
     if user.is_none() {
-        note_unused(planner, values, &["uid", "gid"], "the program is run by that user");
+        note_unused(planner, values, &[UID.row(), GID.row()], "the program is run by that user");
     }
     Ok(user)
 }
@@ -32,7 +33,7 @@ pub(super) fn plan_user(planner: &mut Planner, values: &Values) -> Result<Option
 /// which the plan says.
 pub fn user_said(spec: &JobSpec) -> Option<(Option<u32>, Option<u32>)> {
     let values = Values::resolve(spec).ok()?;
-    Some((values.small("uid"), values.small("gid")))
+    Some((values.get(UID), values.get(GID)))
 }
 
 /// Refuses jobs whose user may not use their files.
@@ -40,7 +41,7 @@ pub(super) fn check_users(facts: &dyn FactsSource, jobs: &[JobPlan], specs: &[Jo
     for (job, spec) in jobs.iter().zip(specs) {
         let Some(user) = job.user else { continue };
         let refuse = |path: &str, verb: &'static str, reason: String| {
-            let said = spec.options.get("uid").or_else(|| spec.options.get("gid"));
+            let said = spec.options.get(UID.name).or_else(|| spec.options.get(GID.name));
             let rule = Box::new(Rule::UserMayNot { user, path: path.to_owned(), verb, reason });
             Err(Refusal { job: Some(job.name.clone()), origin: said.map(|said| said.origin.clone()), rule })
         };

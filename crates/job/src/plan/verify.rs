@@ -4,9 +4,17 @@ use super::Planner;
 use super::files::JobFile;
 use super::job::{Ops, note_unused};
 use super::limits::unit_of;
-use super::values::Values;
+use crate::option::OptionRow;
+use crate::options::content::rows::{
+    DEDUPE_PERCENTAGE, DO_VERIFY, TRIM_BACKLOG, TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, TRIM_VERIFY_ZERO, VERIFY,
+    VERIFY_ASYNC, VERIFY_BACKLOG, VERIFY_BACKLOG_BATCH, VERIFY_DUMP, VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_OFFSET,
+    VERIFY_ONLY, VERIFY_PATTERN, VERIFY_PATTERN_INTERVAL, VERIFY_POLICY, VERIFY_STATE_LOAD, VERIFY_STATE_SAVE,
+};
+use crate::options::durability::rows::{END_FDATASYNC, END_FSYNC, FDATASYNC, FSYNC, FSYNC_ON_CLOSE, RWF_DSYNC, SYNC};
+use crate::options::engine::rows::NUMJOBS;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
+use crate::values::Values;
 use trueio_model::{BlockSizes, Checksum, EngineKind, Limits, OpKind, Order, TrimVerify, Verify};
 
 /// The least block that can be verified: the engine's header must fit (`BLOCK_HEADER_BYTES`).
@@ -35,25 +43,25 @@ pub(super) struct Verified<'a> {
 }
 
 /// Options that mean something beside `verify` only.
-const BESIDE: [&str; 18] = [
-    "do_verify",
-    "verify_only",
-    "verify_interval",
-    "verify_offset",
-    "verify_pattern",
-    "verify_pattern_interval",
-    "verify_policy",
-    "verify_backlog",
-    "verify_backlog_batch",
-    "verify_async",
-    "verify_fatal",
-    "verify_dump",
-    "verify_state_save",
-    "verify_state_load",
-    "trim_percentage",
-    "trim_verify_zero",
-    "trim_backlog",
-    "trim_backlog_batch",
+const BESIDE: &[&OptionRow] = &[
+    DO_VERIFY.row(),
+    VERIFY_ONLY.row(),
+    VERIFY_INTERVAL.row(),
+    VERIFY_OFFSET.row(),
+    VERIFY_PATTERN.row(),
+    VERIFY_PATTERN_INTERVAL.row(),
+    VERIFY_POLICY.row(),
+    VERIFY_BACKLOG.row(),
+    VERIFY_BACKLOG_BATCH.row(),
+    VERIFY_ASYNC.row(),
+    VERIFY_FATAL.row(),
+    VERIFY_DUMP.row(),
+    VERIFY_STATE_SAVE.row(),
+    VERIFY_STATE_LOAD.row(),
+    TRIM_PERCENTAGE.row(),
+    TRIM_VERIFY_ZERO.row(),
+    TRIM_BACKLOG.row(),
+    TRIM_BACKLOG_BATCH.row(),
 ];
 
 pub(super) fn plan_verify(
@@ -62,19 +70,19 @@ pub(super) fn plan_verify(
     job: &Verified<'_>,
 ) -> Result<Option<Verify>, Refusal> {
     let Verified { engine, ops, used, order, files, limits, has_steps, is_zoned, is_replayed, draws_files } = *job;
-    let word = values.choice("verify");
-    let Some(checksum) = Checksum::ALL.into_iter().find(|kind| word == Some(kind.name())) else {
-        if values.bool("verify_only") {
+    let word = values.get(VERIFY);
+    let Some(checksum) = Checksum::ALL.into_iter().find(|kind| word == kind.name()) else {
+        if values.get(VERIFY_ONLY) {
             return Err(
-                values.refuse("verify_only", incomplete(values, "verify_only", "`verify`: nothing is compared"))
+                values.refuse(VERIFY_ONLY, incomplete(values, VERIFY_ONLY.row(), "`verify`: nothing is compared"))
             );
         }
-        note_unused(planner, values, &BESIDE, "`verify` is not asked for");
+        note_unused(planner, values, BESIDE, "`verify` is not asked for");
         return Ok(None);
     };
     let verify = plan_details(values, ops, checksum)?;
     let refuse =
-        |reason: String, hint: &'static str| Err(values.refuse("verify", Rule::VerifyImpossible { reason, hint }));
+        |reason: String, hint: &'static str| Err(values.refuse(VERIFY, Rule::VerifyImpossible { reason, hint }));
     if !engine.touches_files() && checksum != Checksum::Null {
         return refuse(format!("{} keeps no data", engine.name()), "choose an engine that does I/O");
     }
@@ -97,8 +105,14 @@ pub(super) fn plan_verify(
     }
     check_layout(values, &verify, unit_bytes)?;
     if !ops.has(OpKind::Write) {
-        let names =
-            ["do_verify", "verify_backlog", "verify_async", "verify_state_save", "verify_policy", "trim_percentage"];
+        let names = [
+            DO_VERIFY.row(),
+            VERIFY_BACKLOG.row(),
+            VERIFY_ASYNC.row(),
+            VERIFY_STATE_SAVE.row(),
+            VERIFY_POLICY.row(),
+            TRIM_PERCENTAGE.row(),
+        ];
         note_unused(planner, values, &names, "the job does not write");
         let (backlog, threads, saves_state, trim, synced_only) = (0, 0, false, None, false);
         return Ok(Some(Verify { backlog, threads, saves_state, trim, synced_only, ..verify }));
@@ -109,10 +123,10 @@ pub(super) fn plan_verify(
         let reason = "a block may begin within another one, and what is left of that is not known".into();
         return refuse(reason, "leave out zones, skips, `blockalign` and their like, or `verify`");
     }
-    if values.number("numjobs").unwrap_or(1) > 1 {
+    if values.get(NUMJOBS) > 1 {
         return refuse("several workers write to the same blocks".into(), "use `numjobs = 1` or one job a file");
     }
-    if values.number("dedupe_percentage").unwrap_or(0) > 0 {
+    if values.get(DEDUPE_PERCENTAGE) > 0 {
         let reason = "each block carries a header of its own, so none repeats another".into();
         return refuse(reason, "leave `dedupe_percentage` out");
     }
@@ -124,7 +138,7 @@ pub(super) fn plan_verify(
     if !is_fixed && comes_again {
         let reason = "a block may be overwritten in part by one of another size";
         let hint = "use one `bs`, or blocks that come once: the random map and one pass";
-        for (option, is_asked) in [("verify_backlog", verify.backlog > 0), ("verify_only", verify.is_offline)] {
+        for (option, is_asked) in [(VERIFY_BACKLOG.row(), verify.backlog > 0), (VERIFY_ONLY.row(), verify.is_offline)] {
             if is_asked {
                 return Err(values.refuse(option, Rule::VerifyImpossible { reason: reason.into(), hint }));
             }
@@ -145,25 +159,25 @@ pub(super) fn plan_verify(
 
 /// Only what was synced is compared: what came last before the last sync call must be known of each block.
 fn check_synced(values: &Values, verify: &Verify, files: usize, comes_again: bool) -> Result<(), Refusal> {
-    let number = |name| values.number(name).unwrap_or(0) > 0;
-    let flags = ["end_fsync", "end_fdatasync", "fsync_on_close", "rwf_dsync"];
-    let syncs = number("fsync") || number("fdatasync") || flags.iter().any(|flag| values.bool(flag));
-    if !syncs && values.choice("sync").is_none_or(|sync| sync == "none") {
-        let rule = incomplete(values, "verify_policy", "`fsync`, `fdatasync`, `end_fsync` or `sync`: what is synced");
-        return Err(values.refuse("verify_policy", rule));
+    let flags = [END_FSYNC, END_FDATASYNC, FSYNC_ON_CLOSE, RWF_DSYNC];
+    let syncs = values.get(FSYNC) > 0 || values.get(FDATASYNC) > 0 || flags.into_iter().any(|flag| values.get(flag));
+    if !syncs && values.get(SYNC) == "none" {
+        let rule =
+            incomplete(values, VERIFY_POLICY.row(), "`fsync`, `fdatasync`, `end_fsync` or `sync`: what is synced");
+        return Err(values.refuse(VERIFY_POLICY, rule));
     }
-    if let Some((other, _)) = [("verify_backlog", verify.backlog > 0), ("trim_percentage", verify.trim.is_some())]
-        .into_iter()
-        .find(|(_, is_set)| *is_set)
+    if let Some((other, _)) =
+        [(VERIFY_BACKLOG.row(), verify.backlog > 0), (TRIM_PERCENTAGE.row(), verify.trim.is_some())]
+            .into_iter()
+            .find(|(_, is_set)| *is_set)
     {
-        let (one, other_quote) = (values.quote("verify_policy"), values.quote(other));
+        let (one, other_quote) = (values.quote(VERIFY_POLICY), values.quote(other));
         let reason = "blocks would be looked at before they are synced";
         let hint = "leave one of them out";
         return Err(values.refuse(other, Rule::Contradiction { one, other: other_quote, reason, hint }));
     }
-    let refuse = |reason: &str, hint| {
-        Err(values.refuse("verify_policy", Rule::VerifyImpossible { reason: reason.into(), hint }))
-    };
+    let refuse =
+        |reason: &str, hint| Err(values.refuse(VERIFY_POLICY, Rule::VerifyImpossible { reason: reason.into(), hint }));
     if files > 1 {
         return refuse("a sync call is for one file, and the job has several", "use a job for each file");
     }
@@ -173,7 +187,7 @@ fn check_synced(values: &Values, verify: &Verify, files: usize, comes_again: boo
     Ok(())
 }
 
-fn incomplete(values: &Values, option: &'static str, needs: &'static str) -> Rule {
+fn incomplete(values: &Values, option: &'static OptionRow, needs: &'static str) -> Rule {
     Rule::Incomplete { option: values.quote(option), needs, hint: "say it too, or leave this out" }
 }
 
@@ -184,69 +198,70 @@ fn plan_details(values: &Values, ops: Ops, checksum: Checksum) -> Result<Verify,
         Err(values
             .refuse(other, Rule::Contradiction { one: values.quote(one), other: values.quote(other), reason, hint }))
     };
-    let percent = u8::try_from(values.number("trim_percentage").unwrap_or(0)).expect("a percentage");
-    let trim_backlog = values.number("trim_backlog").unwrap_or(0);
+    let percent = u8::try_from(values.get(TRIM_PERCENTAGE)).expect("a percentage");
+    let trim_backlog = values.get(TRIM_BACKLOG);
     let trim = TrimVerify {
         percent,
         backlog: trim_backlog,
-        batch: values.number("trim_backlog_batch").unwrap_or(0),
-        is_zero: values.bool("trim_verify_zero"),
+        batch: values.get(TRIM_BACKLOG_BATCH),
+        is_zero: values.get(TRIM_VERIFY_ZERO),
     };
     let verify = Verify {
-        interval_bytes: values.number("verify_interval").unwrap_or(0),
-        header_offset_bytes: values.number("verify_offset").unwrap_or(0),
-        pattern: values.block_pattern("verify_pattern").cloned(),
-        pattern_interval_bytes: values.number("verify_pattern_interval").unwrap_or(0),
-        backlog: values.number("verify_backlog").unwrap_or(0),
-        backlog_batch: values.number("verify_backlog_batch").unwrap_or(0),
-        threads: values.small("verify_async").unwrap_or(0),
-        reads_back: values.bool("do_verify"),
-        is_offline: values.bool("verify_only"),
-        stops_at_first: values.bool("verify_fatal"),
-        dumps: values.bool("verify_dump"),
-        saves_state: values.bool("verify_state_save"),
-        loads_state: values.bool("verify_state_load"),
-        synced_only: values.choice("verify_policy") == Some("fsynced"),
+        interval_bytes: values.get(VERIFY_INTERVAL).unwrap_or(0),
+        header_offset_bytes: values.get(VERIFY_OFFSET),
+        pattern: values.get(VERIFY_PATTERN).cloned(),
+        pattern_interval_bytes: values.get(VERIFY_PATTERN_INTERVAL).unwrap_or(0),
+        backlog: values.get(VERIFY_BACKLOG),
+        backlog_batch: values.get(VERIFY_BACKLOG_BATCH),
+        threads: values.get(VERIFY_ASYNC),
+        reads_back: values.get(DO_VERIFY),
+        is_offline: values.get(VERIFY_ONLY),
+        stops_at_first: values.get(VERIFY_FATAL),
+        dumps: values.get(VERIFY_DUMP),
+        saves_state: values.get(VERIFY_STATE_SAVE),
+        loads_state: values.get(VERIFY_STATE_LOAD),
+        synced_only: values.get(VERIFY_POLICY) == "fsynced",
         trim: Some(trim).filter(|trim| trim.percent > 0),
         ..Verify::new(checksum)
     };
     if checksum.compares_pattern() && verify.pattern.is_none() {
-        return Err(values.refuse("verify", incomplete(values, "verify", "`verify_pattern`: what is compared")));
+        return Err(values.refuse(VERIFY, incomplete(values, VERIFY.row(), "`verify_pattern`: what is compared")));
     }
     if verify.pattern_interval_bytes > 0 && verify.pattern.is_none() {
-        let rule = incomplete(values, "verify_pattern_interval", "`verify_pattern`: what begins anew");
-        return Err(values.refuse("verify_pattern_interval", rule));
+        let rule = incomplete(values, VERIFY_PATTERN_INTERVAL.row(), "`verify_pattern`: what begins anew");
+        return Err(values.refuse(VERIFY_PATTERN_INTERVAL, rule));
     }
     if percent > 0 && trim_backlog == 0 {
         return Err(
-            values.refuse("trim_percentage", incomplete(values, "trim_percentage", "`trim_backlog`: when to trim"))
+            values.refuse(TRIM_PERCENTAGE, incomplete(values, TRIM_PERCENTAGE.row(), "`trim_backlog`: when to trim"))
         );
     }
     if trim_backlog == 0 && trim.batch > 0 {
-        let rule = incomplete(values, "trim_backlog_batch", "`trim_backlog`: when to trim");
-        return Err(values.refuse("trim_backlog_batch", rule));
+        let rule = incomplete(values, TRIM_BACKLOG_BATCH.row(), "`trim_backlog`: when to trim");
+        return Err(values.refuse(TRIM_BACKLOG_BATCH, rule));
     }
     if verify.backlog == 0 && verify.backlog_batch > 0 {
-        let rule = incomplete(values, "verify_backlog_batch", "`verify_backlog`: when to read back");
-        return Err(values.refuse("verify_backlog_batch", rule));
+        let rule = incomplete(values, VERIFY_BACKLOG_BATCH.row(), "`verify_backlog`: when to read back");
+        return Err(values.refuse(VERIFY_BACKLOG_BATCH, rule));
     }
     if verify.loads_state && !verify.is_offline {
-        let rule = incomplete(values, "verify_state_load", "`verify_only`: a job that writes makes a state of its own");
-        return Err(values.refuse("verify_state_load", rule));
+        let rule =
+            incomplete(values, VERIFY_STATE_LOAD.row(), "`verify_only`: a job that writes makes a state of its own");
+        return Err(values.refuse(VERIFY_STATE_LOAD, rule));
     }
     if verify.is_offline {
         if !ops.has(OpKind::Write) {
-            let rule = incomplete(values, "verify_only", "a job that would write, such as the one that wrote");
-            return Err(values.refuse("verify_only", rule));
+            let rule = incomplete(values, VERIFY_ONLY.row(), "a job that would write, such as the one that wrote");
+            return Err(values.refuse(VERIFY_ONLY, rule));
         }
         let beside = [
-            ("do_verify", !verify.reads_back),
-            ("verify_backlog", verify.backlog > 0),
-            ("verify_state_save", verify.saves_state),
-            ("trim_percentage", verify.trim.is_some()),
+            (DO_VERIFY.row(), !verify.reads_back),
+            (VERIFY_BACKLOG.row(), verify.backlog > 0),
+            (VERIFY_STATE_SAVE.row(), verify.saves_state),
+            (TRIM_PERCENTAGE.row(), verify.trim.is_some()),
         ];
         if let Some((other, _)) = beside.into_iter().find(|(_, is_set)| *is_set) {
-            return contradiction("verify_only", other, "nothing is written");
+            return contradiction(VERIFY_ONLY.row(), other, "nothing is written");
         }
     }
     Ok(verify)
@@ -254,18 +269,23 @@ fn plan_details(values: &Values, ops: Ops, checksum: Checksum) -> Result<Verify,
 
 /// Intervals and hidden headers must fit into a block.
 fn check_layout(values: &Values, verify: &Verify, block_bytes: u64) -> Result<(), Refusal> {
-    let bad = |option: &'static str, reason: String| Err(values.refuse(option, Rule::BadValue { option, reason }));
+    let bad = |option: &'static OptionRow, reason: String| {
+        Err(values.refuse(option, Rule::BadValue { option: option.name, reason }))
+    };
     let interval = verify.interval_bytes;
     if interval > 0 && (interval < HEADER_BYTES || !block_bytes.is_multiple_of(interval)) {
         let (interval, block) = (write_bytes(interval), write_bytes(block_bytes));
         let reason = format!("{interval} is not a part of {block} without a rest, {HEADER_BYTES} bytes or more");
-        return bad("verify_interval", reason);
+        return bad(VERIFY_INTERVAL.row(), reason);
     }
     let room = if interval > 0 { interval } else { block_bytes };
     let at = verify.header_offset_bytes;
     if at > 0 && (at < HEADER_BYTES || at + HEADER_BYTES > room) {
         let most = room.saturating_sub(HEADER_BYTES);
-        return bad("verify_offset", format!("it is 0, or from {HEADER_BYTES} to {most} bytes, where a header fits"));
+        return bad(
+            VERIFY_OFFSET.row(),
+            format!("it is 0, or from {HEADER_BYTES} to {most} bytes, where a header fits"),
+        );
     }
     Ok(())
 }

@@ -8,11 +8,22 @@
 use super::direct::alignment_of;
 use super::files::JobFile;
 use super::job::{Ops, note_unused};
-use super::values::Values;
 use super::{Planner, Target};
+use crate::option::Opt;
+use crate::option::OptionRow;
+use crate::options::content::rows::{SOURCE, TRIM_PERCENTAGE, VERIFY, VERIFY_ONLY, VERIFY_POLICY, VERIFY_STATE_SAVE};
+use crate::options::durability::rows::{DIRECT, SYNC_FILE_RANGE};
+use crate::options::limits::rows::{FILL_DEVICE, IO_SIZE};
+use crate::options::pace::rows::FLOW;
+use crate::options::pattern::rows::{
+    BS, IGNORE_ZONE_LIMITS, JOB_MAX_OPEN_ZONES, MAX_OPEN_ZONES, READ_BEYOND_WP, WRITE_ZONE_REMAINDER,
+    ZONE_RESET_FREQUENCY, ZONE_RESET_THRESHOLD, ZONECAPACITY, ZONEMODE, ZONESIZE, ZONESKIP,
+};
+use crate::options::target::rows::{DIRECTORY, FILE_APPEND, FILENAME, LOCKFILE, OFFSET, SIZE, UNLINK_EACH_LOOP};
 use crate::outputs::Identity;
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, Value, write_bytes};
+use crate::values::Values;
 use std::collections::BTreeMap;
 use trueio_model::{
     BlockSizes, DirectPolicy, DiskFacts, EarlyResets, EngineKind, JobPlan, OpKind, Prepare, Steps, TargetFacts,
@@ -26,20 +37,20 @@ const ZONE_BYTES_MIN: u64 = 512;
 const ZONES_MAX: u64 = 1 << 22;
 
 /// Options that mean something in zones only.
-const BESIDE: [&str; 8] = [
-    "zonecapacity",
-    "read_beyond_wp",
-    "max_open_zones",
-    "job_max_open_zones",
-    "ignore_zone_limits",
-    "zone_reset_threshold",
-    "zone_reset_frequency",
-    "write_zone_remainder",
+const BESIDE: &[&OptionRow] = &[
+    ZONECAPACITY.row(),
+    READ_BEYOND_WP.row(),
+    MAX_OPEN_ZONES.row(),
+    JOB_MAX_OPEN_ZONES.row(),
+    IGNORE_ZONE_LIMITS.row(),
+    ZONE_RESET_THRESHOLD.row(),
+    ZONE_RESET_FREQUENCY.row(),
+    WRITE_ZONE_REMAINDER.row(),
 ];
 
 /// True if the job writes zones by their rules.
 pub(super) fn is_zoned(values: &Values) -> bool {
-    values.choice("zonemode") == Some("zbd")
+    values.get(ZONEMODE) == "zbd"
 }
 
 /// The disk of a target that has zones.
@@ -50,16 +61,16 @@ fn zoned_disk(facts: &TargetFacts) -> Option<&DiskFacts> {
 
 /// Sizes that count zones become bytes.
 pub(super) fn settle_sizes(planner: &mut Planner, values: &mut Values) -> Result<(), Refusal> {
-    for option in ["size", "offset", "io_size"] {
+    for option in [SIZE.row(), OFFSET.row(), IO_SIZE.row()] {
         let Some(count) = values.zones(option) else { continue };
-        let is_strided = values.choice("zonemode") == Some("strided");
+        let is_strided = values.get(ZONEMODE) == "strided";
         if !is_zoned(values) && !is_strided {
             let reason =
                 format!("`{count}z` counts zones, and there are none: `zonemode` is neither `strided` nor `zbd`");
-            return Err(values.refuse(option, Rule::BadValue { option, reason }));
+            return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
         }
         // Of strided zones, too, what is counted is `zonesize`, as in fio: what is transferred in a zone.
-        let said = values.number("zonesize").filter(|bytes| *bytes > 0);
+        let said = values.get(ZONESIZE).filter(|bytes| *bytes > 0);
         let found = || device_zone_bytes(planner, values).filter(|_| !is_strided);
         let Some(zone_bytes) = said.or_else(found) else {
             let needs = "`zonesize`: how long a zone is";
@@ -68,7 +79,7 @@ pub(super) fn settle_sizes(planner: &mut Planner, values: &mut Values) -> Result
         };
         let Some(bytes) = count.checked_mul(zone_bytes).filter(|bytes| *bytes <= i64::MAX as u64) else {
             let reason = format!("{count} zones of {} are more than a file can hold", write_bytes(zone_bytes));
-            return Err(values.refuse(option, Rule::BadValue { option, reason }));
+            return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
         };
         values.replace(option, Value::Extent(Extent::Bytes(bytes)));
     }
@@ -77,8 +88,8 @@ pub(super) fn settle_sizes(planner: &mut Planner, values: &mut Values) -> Result
 
 /// What the first target that is named says of its zones.
 fn device_zone_bytes(planner: &mut Planner, values: &Values) -> Option<u64> {
-    let name = values.paths("filename")?.first()?.clone();
-    let directory = values.paths("directory").map(|paths| paths[0].as_str());
+    let name = values.get(FILENAME)?.first()?.clone();
+    let directory = values.get(DIRECTORY);
     let Target::Present(facts) = planner.look(&super::join_path(directory, &name)) else { return None };
     zoned_disk(&facts)?.limits.chunk_bytes.value.filter(|bytes| *bytes > 0)
 }
@@ -101,7 +112,7 @@ pub(super) fn plan_zones(
     direct: &mut DirectPolicy,
 ) -> Result<Option<ZonePlan>, Refusal> {
     if !is_zoned(values) {
-        note_unused(planner, values, &BESIDE, "`zonemode = zbd` is not asked for");
+        note_unused(planner, values, BESIDE, "`zonemode = zbd` is not asked for");
         return Ok(None);
     }
     check_job(values, job)?;
@@ -115,12 +126,12 @@ pub(super) fn plan_zones(
         match *direct {
             DirectPolicy::Require => {}
             DirectPolicy::Prefer => {
-                values.derive("direct", "require", "zones of a device are written past the page cache only");
+                values.derive(DIRECT, "require", "zones of a device are written past the page cache only");
                 *direct = DirectPolicy::Require;
             }
             DirectPolicy::Off => {
                 let reason = "the page cache writes in an order of its own, which a zoned device refuses".to_owned();
-                return Err(refuse(values, "direct", reason, "say `direct = \"require\"` (fio: `direct=1`)"));
+                return Err(refuse(values, DIRECT.row(), reason, "say `direct = \"require\"` (fio: `direct=1`)"));
             }
         }
     }
@@ -129,7 +140,7 @@ pub(super) fn plan_zones(
         if op == OpKind::Trim {
             if *sizes != BlockSizes::Fixed(zone_bytes) {
                 let reason = format!("a trim resets a zone, and a zone has {}", write_bytes(zone_bytes));
-                return Err(refuse(values, "bs", reason, "make `bs` (its third part) as large as a zone"));
+                return Err(refuse(values, BS.row(), reason, "make `bs` (its third part) as large as a zone"));
             }
             continue;
         }
@@ -137,7 +148,7 @@ pub(super) fn plan_zones(
         if sizes.max_bytes() > room {
             let (block, room) = (write_bytes(sizes.max_bytes()), write_bytes(room));
             let reason = format!("a block of {block} does not fit into a zone of {room}");
-            return Err(refuse(values, "zonesize", reason, "use smaller blocks, or larger zones"));
+            return Err(refuse(values, ZONESIZE.row(), reason, "use smaller blocks, or larger zones"));
         }
     }
     if writes {
@@ -147,31 +158,31 @@ pub(super) fn plan_zones(
     let zones = ends.map(|end| end.div_ceil(zone_bytes)).fold(0, u64::saturating_add);
     if is_emulated && zones > ZONES_MAX {
         let reason = format!("{zones} zones are more than the {ZONES_MAX} whose write pointers are kept");
-        return Err(refuse(values, "zonesize", reason, "use larger zones, or less of the target"));
+        return Err(refuse(values, ZONESIZE.row(), reason, "use larger zones, or less of the target"));
     }
-    let skip_bytes = values.number("zoneskip").unwrap_or(0);
+    let skip_bytes = values.get(ZONESKIP);
     if !skip_bytes.is_multiple_of(zone_bytes) {
         let reason = format!("{} is not a number of zones of {}", write_bytes(skip_bytes), write_bytes(zone_bytes));
-        return Err(values.refuse("zoneskip", Rule::BadValue { option: "zoneskip", reason }));
+        return Err(values.refuse(ZONESKIP, Rule::BadValue { option: ZONESKIP.name, reason }));
     }
     if job.ops.is_random {
-        note_unused(planner, values, &["zoneskip"], "the job is random");
+        note_unused(planner, values, &[ZONESKIP.row()], "the job is random");
     }
     Ok(Some(ZonePlan {
         zone_bytes,
         capacity_bytes,
         is_emulated,
         skip_zones: skip_bytes / zone_bytes,
-        reads_beyond: values.bool("read_beyond_wp"),
-        open_max: values.small("max_open_zones").unwrap_or(0),
-        worker_open_max: values.small("job_max_open_zones").unwrap_or(0),
-        ignores_device_limits: values.bool("ignore_zone_limits"),
+        reads_beyond: values.get(READ_BEYOND_WP),
+        open_max: values.get(MAX_OPEN_ZONES),
+        worker_open_max: values.get(JOB_MAX_OPEN_ZONES),
+        ignores_device_limits: values.get(IGNORE_ZONE_LIMITS),
         early_resets: early_resets(planner, values, job.ops)?,
-        writes_remainder: values.bool("write_zone_remainder"),
+        writes_remainder: values.get(WRITE_ZONE_REMAINDER),
     }))
 }
 
-fn refuse(values: &Values, option: &str, reason: String, hint: &'static str) -> Refusal {
+fn refuse(values: &Values, option: &'static OptionRow, reason: String, hint: &'static str) -> Refusal {
     values.refuse(option, Rule::ZonesImpossible { reason, hint })
 }
 
@@ -182,52 +193,52 @@ fn check_job(values: &Values, job: &InZones<'_>) -> Result<(), Refusal> {
     let moves_data = engine.touches_files() && !engine.moves_no_data() && !engine.works_on_names();
     if engine == EngineKind::Command || !(moves_data || is_modelled) {
         let lack = "has no places that could be a zone's".into();
-        return Err(values.refuse("zonemode", Rule::EngineLacks { engine, lack, hint: "leave `zonemode` out" }));
+        return Err(values.refuse(ZONEMODE, Rule::EngineLacks { engine, lack, hint: "leave `zonemode` out" }));
     }
     if !job.steps.is_none() {
         let reason = "a zone is written in order from its write pointer on".to_owned();
         let hint = "leave out what moves offsets: skips, repeated offsets, `blockalign` and their like, `trimwrite`";
-        return Err(refuse(values, "zonemode", reason, hint));
+        return Err(refuse(values, ZONEMODE.row(), reason, hint));
     }
-    if values.is_said("source") {
+    if values.is_set(SOURCE) {
         let reason = "a body is written from its first byte to its last, wherever write pointers are".to_owned();
-        return Err(refuse(values, "source", reason, "leave one of them out"));
+        return Err(refuse(values, SOURCE.row(), reason, "leave one of them out"));
     }
-    if let Some(name) = ["unlink_each_loop", "fill_device", "file_append"].into_iter().find(|name| values.bool(name)) {
+    if let Some(name) = [UNLINK_EACH_LOOP, FILL_DEVICE, FILE_APPEND].into_iter().find(|option| values.get(*option)) {
         let reason = "zones are laid over files as they are when the run begins, once for all its jobs".to_owned();
-        return Err(refuse(values, name, reason, "leave one of them out"));
+        return Err(refuse(values, name.row(), reason, "leave one of them out"));
     }
-    if values.is_said("sync_file_range") {
+    if values.is_set(SYNC_FILE_RANGE) {
         let reason = "where a block is written is known only when its zone's write pointer is".to_owned();
-        return Err(refuse(values, "sync_file_range", reason, "leave it out, or use `fdatasync`"));
+        return Err(refuse(values, SYNC_FILE_RANGE.row(), reason, "leave it out, or use `fdatasync`"));
     }
-    if values.choice("lockfile").is_some_and(|word| word != "none") {
+    if values.get(LOCKFILE) != "none" {
         let reason = "each zone has one write in flight, and whoever waits for a zone would hold the file".to_owned();
-        return Err(refuse(values, "lockfile", reason, "leave `lockfile` out"));
+        return Err(refuse(values, LOCKFILE.row(), reason, "leave `lockfile` out"));
     }
-    if values.small("flow").is_some_and(|weight| weight > 0) {
+    if values.get(FLOW).is_some_and(|weight| weight > 0) {
         let reason = "who waits for a zone, or for something to read, would hold up the others of the flow, and may \
                       wait for one of them"
             .to_owned();
-        return Err(refuse(values, "flow", reason, "leave `flow` out"));
+        return Err(refuse(values, FLOW.row(), reason, "leave `flow` out"));
     }
-    let against = ["verify_only", "verify_state_save", "write_zone_remainder"];
-    let is_verified = values.choice("verify").is_some_and(|word| word != "none");
-    if is_verified && let Some(name) = against.into_iter().find(|name| values.bool(name)) {
-        let reason = match name {
+    let against = [VERIFY_ONLY, VERIFY_STATE_SAVE, WRITE_ZONE_REMAINDER];
+    let is_verified = values.get(VERIFY) != "none";
+    if is_verified && let Some(name) = against.into_iter().find(|option| values.get(*option)) {
+        let reason = match name.name {
             "write_zone_remainder" => "it makes blocks of several sizes".to_owned(),
             _ => "where a block was written depends on the write pointers, which a later run does not know".to_owned(),
         };
         return Err(values.refuse(name, Rule::VerifyImpossible { reason, hint: "leave one of them out" }));
     }
-    if is_verified && values.choice("verify_policy") == Some("fsynced") {
+    if is_verified && values.get(VERIFY_POLICY) == "fsynced" {
         let reason = "all that zones hold is compared, synced or not".to_owned();
-        return Err(values.refuse("verify_policy", Rule::VerifyImpossible { reason, hint: "leave it out" }));
+        return Err(values.refuse(VERIFY_POLICY, Rule::VerifyImpossible { reason, hint: "leave it out" }));
     }
-    if is_verified && values.number("trim_percentage").unwrap_or(0) > 0 {
+    if is_verified && values.get(TRIM_PERCENTAGE) > 0 {
         let reason = "a part of a zone cannot be trimmed".to_owned();
         let hint = "leave `trim_percentage` out";
-        return Err(values.refuse("trim_percentage", Rule::VerifyImpossible { reason, hint }));
+        return Err(values.refuse(TRIM_PERCENTAGE, Rule::VerifyImpossible { reason, hint }));
     }
     Ok(())
 }
@@ -263,28 +274,28 @@ pub(super) fn check_shared(planner: &Planner, jobs: &[JobPlan]) -> Result<(), Re
 
 /// Length and capacity of zones that the files do not have.
 fn emulated_zones(values: &Values, files: &[JobFile], direct: DirectPolicy) -> Result<(u64, u64), Refusal> {
-    let Some(zone_bytes) = values.number("zonesize").filter(|bytes| *bytes > 0) else {
+    let Some(zone_bytes) = values.get(ZONESIZE).filter(|bytes| *bytes > 0) else {
         let rule = Rule::Incomplete {
-            option: values.quote("zonemode"),
+            option: values.quote(ZONEMODE),
             needs: "`zonesize`: the target has no zones of its own",
             hint: "say how long the zones are that it is to be written by",
         };
-        return Err(values.refuse("zonemode", rule));
+        return Err(values.refuse(ZONEMODE, rule));
     };
-    let capacity_bytes = values.number("zonecapacity").filter(|bytes| *bytes > 0).unwrap_or(zone_bytes);
+    let capacity_bytes = values.get(ZONECAPACITY).filter(|bytes| *bytes > 0).unwrap_or(zone_bytes);
     if capacity_bytes > zone_bytes {
         let reason = format!("{} is more than a zone of {}", write_bytes(capacity_bytes), write_bytes(zone_bytes));
-        return Err(values.refuse("zonecapacity", Rule::BadValue { option: "zonecapacity", reason }));
+        return Err(values.refuse(ZONECAPACITY, Rule::BadValue { option: ZONECAPACITY.name, reason }));
     }
     let facts = || files.iter().filter_map(|file| file.facts.as_ref());
     let unit = match direct {
         DirectPolicy::Off => ZONE_BYTES_MIN,
         _ => facts().filter_map(|facts| Some(alignment_of(facts, OpKind::Write)?.0)).fold(ZONE_BYTES_MIN, u64::max),
     };
-    for (option, bytes) in [("zonesize", zone_bytes), ("zonecapacity", capacity_bytes)] {
+    for (option, bytes) in [(ZONESIZE.row(), zone_bytes), (ZONECAPACITY.row(), capacity_bytes)] {
         if !bytes.is_multiple_of(unit) {
             let reason = format!("{} is not a multiple of {unit} bytes", write_bytes(bytes));
-            return Err(values.refuse(option, Rule::BadValue { option, reason }));
+            return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
         }
     }
     Ok((zone_bytes, capacity_bytes))
@@ -292,24 +303,24 @@ fn emulated_zones(values: &Values, files: &[JobFile], direct: DirectPolicy) -> R
 
 /// Length of the zones that the devices have.
 fn device_zones(planner: &mut Planner, values: &Values, files: &[JobFile]) -> Result<u64, Refusal> {
-    note_unused(planner, values, &["zonecapacity"], "the device says its own");
-    let said = values.number("zonesize").filter(|bytes| *bytes > 0);
+    note_unused(planner, values, &[ZONECAPACITY.row()], "the device says its own");
+    let said = values.get(ZONESIZE).filter(|bytes| *bytes > 0);
     let mut found = None;
     for file in files {
         let path = &file.plan.path;
         let Some(disk) = file.facts.as_ref().and_then(zoned_disk) else {
             let reason = format!("`{path}` has no zones, and another of the job's files has");
-            return Err(refuse(values, "filename", reason, "give each kind a job of its own"));
+            return Err(refuse(values, FILENAME.row(), reason, "give each kind a job of its own"));
         };
         let fact = &disk.limits.chunk_bytes;
         let Some(bytes) = fact.value.filter(|bytes| *bytes > 0) else {
             let reason = format!("how long the zones of `{path}` are is not known ({})", fact.source);
-            return Err(refuse(values, "filename", reason, "look at `queue/chunk_sectors` of the device"));
+            return Err(refuse(values, FILENAME.row(), reason, "look at `queue/chunk_sectors` of the device"));
         };
         if let Some(other) = said.or(found).filter(|other| *other != bytes) {
             let (bytes, other) = (write_bytes(bytes), write_bytes(other));
             let reason = format!("the zones of `{path}` are {bytes} long ({}), not {other}", fact.source);
-            return Err(refuse(values, "zonesize", reason, "leave `zonesize` out: the device says it"));
+            return Err(refuse(values, ZONESIZE.row(), reason, "leave `zonesize` out: the device says it"));
         }
         found = Some(bytes);
     }
@@ -331,7 +342,7 @@ fn round_regions(
         if whole == 0 {
             let (zone, path) = (write_bytes(zone_bytes), &plan.path);
             let reason = format!("what is used of `{path}` holds no whole zone of {zone}");
-            return Err(refuse(values, "size", reason, "use more of it, or smaller zones"));
+            return Err(refuse(values, SIZE.row(), reason, "use more of it, or smaller zones"));
         }
         if (begin, whole) != (offset, plan.size_bytes) {
             let sentence = format!(
@@ -347,19 +358,24 @@ fn round_regions(
 }
 
 fn early_resets(planner: &mut Planner, values: &Values, ops: Ops) -> Result<Option<EarlyResets>, Refusal> {
-    let of = |name| values.part(name).filter(|part| *part > 0.0);
-    let incomplete = |option: &'static str, needs| {
+    let of = |option: Opt<f64>| Some(values.get(option)).filter(|part| *part > 0.0);
+    let incomplete = |option: &'static OptionRow, needs| {
         let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "say both, or leave both out" };
         Err(values.refuse(option, rule))
     };
-    let early = match (of("zone_reset_threshold"), of("zone_reset_frequency")) {
+    let early = match (of(ZONE_RESET_THRESHOLD), of(ZONE_RESET_FREQUENCY)) {
         (None, None) => return Ok(None),
-        (Some(_), None) => return incomplete("zone_reset_threshold", "`zone_reset_frequency`: how often"),
-        (None, Some(_)) => return incomplete("zone_reset_frequency", "`zone_reset_threshold`: from when on"),
+        (Some(_), None) => return incomplete(ZONE_RESET_THRESHOLD.row(), "`zone_reset_frequency`: how often"),
+        (None, Some(_)) => return incomplete(ZONE_RESET_FREQUENCY.row(), "`zone_reset_threshold`: from when on"),
         (Some(threshold), Some(part)) => EarlyResets { threshold, every: (1.0 / part).round().max(1.0) as u64 },
     };
     if !ops.has(OpKind::Write) {
-        note_unused(planner, values, &["zone_reset_threshold", "zone_reset_frequency"], "the job does not write");
+        note_unused(
+            planner,
+            values,
+            &[ZONE_RESET_THRESHOLD.row(), ZONE_RESET_FREQUENCY.row()],
+            "the job does not write",
+        );
         return Ok(None);
     }
     Ok(Some(early))

@@ -1,0 +1,3 @@
+//! What is written, and its verification.
+
+pub mod rows;

@@ -1,0 +1,3 @@
+//! The page cache and durability.
+
+pub mod rows;

@@ -1,0 +1,3 @@
+//! The I/O engine and its queue.
+
+pub mod rows;

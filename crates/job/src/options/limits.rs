@@ -1,0 +1,3 @@
+//! When a job begins and ends.
+
+pub mod rows;

@@ -1,0 +1,3 @@
+//! Logs and fio's outputs.
+
+pub mod rows;

@@ -1,0 +1,3 @@
+//! Rates and pauses.
+
+pub mod rows;

@@ -1,0 +1,3 @@
+//! Which operations a job performs, where and of what size.
+
+pub mod rows;

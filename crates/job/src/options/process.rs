@@ -1,0 +1,3 @@
+//! Processors, priorities and errors.
+
+pub mod rows;

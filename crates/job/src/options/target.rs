@@ -1,0 +1,3 @@
+//! Files and devices.
+
+pub mod rows;

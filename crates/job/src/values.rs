@@ -1,0 +1,176 @@
+//! One job's options, resolved: a value and an origin for each row of the table.
+
+use crate::option::{DefaultValue, Opt, OptionRow, Read};
+use crate::refusal::{Refusal, Rule};
+use crate::table::{TABLE, place_of, row, suggestion};
+use crate::value::Value;
+use trueio_model::{JobSpec, Origin, PlanValue};
+
+/// The options of one job, in the table's order.
+pub struct Values {
+    pub(crate) job: String,
+    /// The job is written in fio's language.
+    pub(crate) is_fio: bool,
+    items: Vec<Item>,
+}
+
+struct Item {
+    row: &'static OptionRow,
+    /// `None` for a row without a default that nobody spoke about.
+    value: Option<Value>,
+    text: String,
+    origin: Origin,
+}
+
+impl Values {
+    /// Looks up every row: what was asked for, or the default.
+    pub(crate) fn resolve(spec: &JobSpec) -> Result<Self, Refusal> {
+        let refuse = |origin: &Origin, rule: Rule| Refusal {
+            job: Some(spec.name.clone()),
+            origin: Some(origin.clone()),
+            rule: Box::new(rule),
+        };
+        for (name, value) in &spec.options {
+            if row(name).is_none_or(|row| row.name != name) {
+                let rule = Rule::UnknownOption { option: name.clone(), suggestion: suggestion(name) };
+                return Err(refuse(&value.origin, rule));
+            }
+        }
+        let mut items = Vec::with_capacity(TABLE.len());
+        for row in TABLE {
+            let item = match (spec.options.get(row.name), row.default) {
+                (Some(said), _) => match row.kind.read(&said.text) {
+                    Ok(value) => {
+                        let text = row.kind.write(&value);
+                        Item { row, value: Some(value), text, origin: said.origin.clone() }
+                    }
+                    Err(reason) => return Err(refuse(&said.origin, Rule::BadValue { option: row.name, reason })),
+                },
+                (None, DefaultValue::Text(text)) => {
+                    // The table's own tests read every default.
+                    let value = row.kind.read(text).expect("a default is readable");
+                    Item { row, value: Some(value), text: text.to_owned(), origin: Origin::Default }
+                }
+                (None, DefaultValue::Unset(_)) => {
+                    Item { row, value: None, text: String::new(), origin: Origin::Default }
+                }
+            };
+            items.push(item);
+        }
+        Ok(Self { job: spec.name.clone(), is_fio: spec.fio.is_some(), items })
+    }
+
+    /// The values of no job.
+    pub(crate) fn empty() -> Self {
+        Self { job: String::new(), is_fio: false, items: Vec::new() }
+    }
+
+    /// Returns the value of an option, as its type.
+    pub fn get<T: Read>(&self, option: Opt<T>) -> T::Out<'_> {
+        let item = self.item(option.row());
+        T::read(item.row, item.value.as_ref())
+    }
+
+    // The items are in the table's order.
+    fn item(&self, row: &OptionRow) -> &Item {
+        &self.items[place_of(row)]
+    }
+
+    fn item_mut(&mut self, row: &OptionRow) -> &mut Item {
+        &mut self.items[place_of(row)]
+    }
+
+    /// True if somebody spoke about the option.
+    pub(crate) fn is_set(&self, option: impl Into<&'static OptionRow>) -> bool {
+        !matches!(self.item(option.into()).origin, Origin::Default | Origin::Derived { .. })
+    }
+
+    /// True if somebody spoke about the option for this job: not fio's defaults, which hold for all jobs, and of
+    /// which it is no news that they have no effect.
+    pub(crate) fn is_explicit(&self, option: impl Into<&'static OptionRow>) -> bool {
+        let is_default = |name: &str| name == crate::fio::PRESET;
+        let row = option.into();
+        self.is_set(row) && !matches!(&self.item(row).origin, Origin::Preset { name } if is_default(name))
+    }
+
+    /// The option and its value, for a message: `` `bs = 4k` (job.toml:3) ``.
+    pub(crate) fn quote(&self, option: impl Into<&'static OptionRow>) -> String {
+        let item = self.item(option.into());
+        let name = item.row.name;
+        match item.origin {
+            Origin::Default => format!("`{name} = {}`", item.text),
+            _ => format!("`{name} = {}` ({})", item.text, item.origin),
+        }
+    }
+
+    /// A refusal because of one option.
+    pub(crate) fn refuse(&self, option: impl Into<&'static OptionRow>, rule: Rule) -> Refusal {
+        let origin = match &self.item(option.into()).origin {
+            Origin::Default | Origin::Derived { .. } => None,
+            origin => Some(origin.clone()),
+        };
+        Refusal { job: Some(self.job.clone()), origin, rule: Box::new(rule) }
+    }
+
+    /// Replaces what was said or the default by what the plan worked out.
+    pub(crate) fn derive(
+        &mut self,
+        option: impl Into<&'static OptionRow>,
+        text: impl Into<String>,
+        reason: impl Into<String>,
+    ) {
+        let item = self.item_mut(option.into());
+        item.text = text.into();
+        item.origin = Origin::Derived { reason: reason.into() };
+    }
+
+    /// Takes back what was said of an option: its default holds, and no reader of the value sees what was said.
+    pub(crate) fn forget(&mut self, option: impl Into<&'static OptionRow>, reason: &str) {
+        let row = option.into();
+        if !self.is_set(row) {
+            return;
+        }
+        let item = self.item_mut(row);
+        (item.value, item.text) = match item.row.default {
+            DefaultValue::Text(text) => (item.row.kind.read(text).ok(), text.to_owned()),
+            DefaultValue::Unset(_) => (None, String::new()),
+        };
+        item.origin = Origin::Derived { reason: reason.to_owned() };
+    }
+
+    /// Gives an option that nobody spoke about the value that the plan worked out.
+    pub(crate) fn settle(&mut self, option: impl Into<&'static OptionRow>, value: Value, reason: impl Into<String>) {
+        let item = self.item_mut(option.into());
+        item.text = item.row.kind.write(&value);
+        item.value = Some(value);
+        item.origin = Origin::Derived { reason: reason.into() };
+    }
+
+    /// Says the value of an option in another way, whoever gave it.
+    pub(crate) fn replace(&mut self, option: impl Into<&'static OptionRow>, value: Value) {
+        let item = self.item_mut(option.into());
+        item.text = item.row.kind.write(&value);
+        item.value = Some(value);
+    }
+
+    /// Returns a number of zones that is not yet a size.
+    pub(crate) fn zones(&self, row: &OptionRow) -> Option<u64> {
+        match &self.item(row).value {
+            Some(Value::Zones(count)) => Some(*count),
+            _ => None,
+        }
+    }
+
+    /// The options that somebody spoke about.
+    pub(crate) fn all_set(&self) -> impl Iterator<Item = &'static OptionRow> {
+        self.items.iter().map(|item| item.row).filter(|row| self.is_set(*row))
+    }
+
+    /// Every row's final value and origin, in the table's order.
+    pub(crate) fn into_plan_values(self) -> Vec<PlanValue> {
+        self.items
+            .into_iter()
+            .map(|item| PlanValue { name: item.row.name.to_owned(), value: item.text, origin: item.origin })
+            .collect()
+    }
+}
