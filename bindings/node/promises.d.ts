@@ -101,7 +101,7 @@ export function allocate(sizeBytes: number, alignmentBytes: number): Buffer;
 
 /** A completed transfer. */
 export interface Transfer {
-  /** As asked for: never less. */
+  /** As requested; fewer only from `readAt`, where the file ended. */
   bytes: number;
   /** How many calls of the system it took. */
   calls: number;
@@ -172,6 +172,8 @@ export class DirectFile {
   check(buffer: NodeJS.ArrayBufferView, offset: Offset, direction: 'read' | 'write'): void;
   /** Fills all of `buffer`. A file that ends before is `ERR_TRUEIO_END_OF_FILE`, with `doneBytes`. */
   readExactAt(buffer: NodeJS.ArrayBufferView, offset: Offset): Promise<Transfer>;
+  /** Reads until `buffer` is full or the file ends: `bytes` is smaller than the buffer only at the end of the file. */
+  readAt(buffer: NodeJS.ArrayBufferView, offset: Offset): Promise<Transfer>;
   /** Writes all of `buffer`. */
   writeAllAt(buffer: NodeJS.ArrayBufferView, offset: Offset): Promise<Transfer>;
   /** The same, durable when it returns, as by `O_DSYNC`. *(Linux; ENOTSUP elsewhere)* */

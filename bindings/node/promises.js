@@ -217,6 +217,10 @@ class DirectFile {
     return this.#transfer('read', 'readExactAt', buffer, offset);
   }
 
+  async readAt(buffer, offset) {
+    return this.#transfer('read-to-end', 'readAt', buffer, offset);
+  }
+
   async writeAllAt(buffer, offset) {
     return this.#transfer('write', 'writeAllAt', buffer, offset);
   }

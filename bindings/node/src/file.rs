@@ -190,9 +190,9 @@ pub fn open(env: Env, path: String, request: OpenRequest, done: Unknown) -> napi
 /// What a completed transfer came to.
 #[napi(object)]
 pub struct TransferFacts {
-    /// How many bytes, as asked for.
+    /// Number of bytes; fewer than requested only from `read-to-end`, where the file ended.
     pub bytes: f64,
-    /// How many calls of the system it took.
+    /// Number of system calls.
     pub calls: u32,
     /// Whether it was made in a copy, because the buffer's memory was not allocated here.
     pub is_copied: bool,
@@ -251,6 +251,8 @@ pub struct DiskFacts {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Read,
+    /// As far as the file goes.
+    ReadToEnd,
     ReadUncached,
     ReadUnaligned,
     Write,
@@ -264,6 +266,7 @@ impl Kind {
     fn of(name: &str) -> Option<Self> {
         Some(match name {
             "read" => Self::Read,
+            "read-to-end" => Self::ReadToEnd,
             "read-uncached" => Self::ReadUncached,
             "read-unaligned" => Self::ReadUnaligned,
             "write" => Self::Write,
@@ -277,7 +280,7 @@ impl Kind {
 
     fn access(self) -> Access {
         match self {
-            Self::Read | Self::ReadUncached | Self::ReadUnaligned => Access::Filled,
+            Self::Read | Self::ReadToEnd | Self::ReadUncached | Self::ReadUnaligned => Access::Filled,
             _ => Access::Taken,
         }
     }
@@ -302,6 +305,7 @@ fn carry_out(file: &DirectFile, kind: Kind, memory: &mut Claim, offset: u64) -> 
     let length = memory.bytes().len();
     let transfer = match kind {
         Kind::Read => file.read_exact_at(memory.bytes_mut(), offset),
+        Kind::ReadToEnd => file.read_at(memory.bytes_mut(), offset),
         Kind::ReadUncached => direct::read_uncached_at(file.file(), memory.bytes_mut(), offset),
         Kind::ReadUnaligned => direct::read_unaligned_by_copy_at(file, memory.bytes_mut(), offset),
         Kind::Write => file.write_all_at(memory.bytes(), offset),
@@ -423,7 +427,7 @@ impl NativeFile {
                 let settle =
                     move |env: &Env, kept: Option<sys::napi_value>, (facts, memory): (TransferFacts, Claim)| {
                         if is_copied && kind.access() == Access::Filled {
-                            copy_back(env, kept, &memory)?;
+                            copy_back(env, kept, &memory, facts.bytes as usize)?;
                         }
                         Ok(facts)
                     };
@@ -476,12 +480,8 @@ impl NativeFile {
     pub fn size(&self, env: Env, done: Unknown) -> napi::Result<()> {
         let file = self.open_file()?;
         let job = move || {
-            let metadata =
-                file.file().metadata().map_err(|error| Failure::of_io("asking for the size", &error, "fstat"))?;
-            if metadata.is_file() {
-                return Ok(metadata.len() as f64);
-            }
-            Ok(trueio_direct::device_facts(file.file())?.size_bytes as f64)
+            let size = file.size().map_err(|error| Failure::of_io("reading the size", &error, "fstat"))?;
+            Ok(size as f64)
         };
         work::start(env, &done, None, job, |_, _, size| Ok(size))
     }
@@ -590,8 +590,8 @@ fn claim(env: &Env, file: &DirectFile, kind: Kind, buffer: &Unknown, offset: u64
     Ok((block.claim(0..place.length, kind.access())?, true))
 }
 
-/// Copies what was read to the buffer that it was read for.
-fn copy_back(env: &Env, kept: Option<sys::napi_value>, memory: &Claim) -> Result<(), Failure> {
+/// Copies the first `length` bytes, which were read, to the buffer that they were read for.
+fn copy_back(env: &Env, kept: Option<sys::napi_value>, memory: &Claim, length: usize) -> Result<(), Failure> {
     let place = memory::place_of(env, kept.unwrap_or(std::ptr::null_mut()))?;
     let bytes = memory.bytes();
     if place.length != bytes.len() {
@@ -600,7 +600,8 @@ fn copy_back(env: &Env, kept: Option<sys::napi_value>, memory: &Claim) -> Result
             "the buffer's memory was given away (transferred or resized) while it was being read into",
         ));
     }
+    assert!(length <= place.length);
     // SAFETY: the buffer's bytes, in place until JavaScript runs again, and not this block's.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place.address, place.length) };
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place.address, length) };
     Ok(())
 }

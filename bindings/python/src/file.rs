@@ -143,6 +143,19 @@ impl DirectFile {
         result.map(Transfer::from).map_err(|error| error::transfer(py, &error, file.likely_cause(&error)))
     }
 
+    /// Reads from `offset` into `buffer`, any writable contiguous buffer, until it is full or the file ends.
+    ///
+    /// `bytes` of the result is smaller than the buffer only where the file ended. Raises MisalignedError and
+    /// TransferError as `read_exact_at`, never EndOfFileError.
+    fn read_at(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, offset: &Bound<'_, PyAny>) -> PyResult<Transfer> {
+        let (file, offset) = (self.open_file()?, count("offset", offset)?);
+        let lent = Lent::for_writing(buffer)?;
+        let span = lent.span();
+        // SAFETY: `lent` outlives the call, and was made for writing.
+        let result = py.detach(|| file.read_at(unsafe { span.bytes_mut() }, offset));
+        result.map(Transfer::from).map_err(|error| error::transfer(py, &error, file.likely_cause(&error)))
+    }
+
     /// Writes all of `buffer`, any contiguous buffer, at `offset`, with as many calls of the system as it takes.
     ///
     /// Raises MisalignedError before the call if address, length or offset does not suit the file's alignment,

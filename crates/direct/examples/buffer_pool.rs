@@ -5,7 +5,7 @@
 
 use std::error::Error;
 use std::path::PathBuf;
-use trueio_direct::{BufferPool, OpenOptions, Policy, TransferError};
+use trueio_direct::{BufferPool, OpenOptions, Policy};
 
 const BLOCK_BYTES: usize = 4096;
 
@@ -16,14 +16,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (_, length) = pool.region();
     println!("{} buffers, {} bytes apart, {length} bytes in all", pool.count(), pool.stride_bytes());
     for index in 0..pool.count() {
-        match file.read_exact_at(pool.slice_mut(index), (index * BLOCK_BYTES) as u64) {
-            Ok(read) => println!("block {index}: {} bytes, the first is {}", read.bytes, pool.slice(index)[0]),
-            Err(error @ (TransferError::EndOfFile { .. } | TransferError::StoppedMisaligned { .. })) => {
-                println!("block {index}: {} bytes, then the file ended", error.done());
-                break;
-            }
-            Err(error) => return Err(error.into()),
+        let read = file.read_at(pool.slice_mut(index), (index * BLOCK_BYTES) as u64)?;
+        if read.bytes < BLOCK_BYTES {
+            println!("block {index}: {} bytes, then the file ended", read.bytes);
+            break;
         }
+        println!("block {index}: {} bytes, the first is {}", read.bytes, pool.slice(index)[0]);
     }
     Ok(())
 }

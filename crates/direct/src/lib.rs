@@ -181,5 +181,7 @@ pub use lock::{LockError, LockMode, lock_volume, try_lock, try_lock_range, unloc
 pub use open::{DirectFile, Granted, OpenError, OpenOptions, Policy, SyncMode};
 pub use probe::{Answer, AtomicWrite, Probe, ProbeError, Support, probe, probe_directory, probe_file};
 pub use special::{AtomicError, read_uncached_at, write_atomic_at, write_dsync_at, write_uncached_at};
-pub use transfer::{Transfer, TransferError, read_exact_at, write_all_at};
+pub use transfer::{
+    Transfer, TransferError, read_at, read_exact_at, read_vectored_at, write_all_at, write_vectored_at,
+};
 pub use unaligned::{read_unaligned_by_copy_at, write_unaligned_by_read_modify_write_at};

@@ -311,6 +311,51 @@ impl DirectFile {
         transfer::read_exact_at(&self.file, &self.alignment, buffer, offset)
     }
 
+    /// Reads into `buffer` until it is full or the file ends: see [`crate::read_at`].
+    ///
+    /// # Errors
+    /// [`TransferError`], never [`TransferError::EndOfFile`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("data");
+    /// # std::fs::write(&path, vec![7; 1000]).unwrap();
+    /// use trueio_direct::{AlignedBuffer, OpenOptions, Policy};
+    ///
+    /// let file = OpenOptions::new().read(true).policy(Policy::Prefer).open(&path)?;
+    /// let mut buffer = AlignedBuffer::new(4096, 4096)?;
+    /// assert_eq!(file.read_at(&mut buffer, 0)?.bytes, 1000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<Transfer, TransferError> {
+        transfer::read_at(&self.file, &self.alignment, buffer, offset)
+    }
+
+    /// Reads into `buffers`, one after another, until all are full or the file ends: see
+    /// [`crate::read_vectored_at`].
+    ///
+    /// # Errors
+    /// [`TransferError`], never [`TransferError::EndOfFile`].
+    pub fn read_vectored_at(&self, buffers: &mut [io::IoSliceMut<'_>], offset: u64) -> Result<Transfer, TransferError> {
+        transfer::read_vectored_at(&self.file, &self.alignment, buffers, offset)
+    }
+
+    /// Writes all of `buffers`, one after another, at `offset`: see [`crate::write_vectored_at`].
+    ///
+    /// # Errors
+    /// [`TransferError`].
+    pub fn write_vectored_at(&self, buffers: &mut [io::IoSlice<'_>], offset: u64) -> Result<Transfer, TransferError> {
+        transfer::write_vectored_at(&self.file, &self.alignment, buffers, offset)
+    }
+
+    /// Returns the length of the file, or the capacity of the disk, in bytes.
+    ///
+    /// # Errors
+    /// What the system reported.
+    pub fn size(&self) -> io::Result<u64> {
+        crate::os::size_bytes(&self.file)
+    }
+
     /// Writes all of `buffer` at `offset`: see [`crate::write_all_at`].
     ///
     /// # Errors

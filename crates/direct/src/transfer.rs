@@ -5,25 +5,32 @@
 //! count the calls, and when they cannot go on they say how far they came and why. After a short
 //! direct transfer the rest may begin at an offset that direct I/O refuses; that has its own error.
 //!
-//! Source: pread(2), pwrite(2), NOTES.
+//! The end of a file is found from its size: after a short read the size is compared with the offset that the
+//! read reached. A file of 1,000 bytes read into 4,096 ends there, although no direct read may begin at byte 1,000.
+//!
+//! Source: pread(2), pwrite(2), NOTES; preadv(2).
 //!
 //! Every read here is at an offset of its own, so that threads may share a file. (On Windows such a
 //! call also moves the file's own position, which nothing here uses.)
 
 use crate::alignment::{Alignment, Misaligned, check_transfer};
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 
 /// No call is given more than this, 2 GiB less 64 KiB. Linux cuts at 0x7ffff000 bytes (pages of 4 KiB),
 /// macOS refuses 2 GiB, Windows counts in 32 bits; this is below all and a multiple of every block.
 const CALL_BYTES_MAX: usize = 0x7fff_0000;
 
+/// No vectored call is given more buffers than this: `IOV_MAX` of every system here.
+const CALL_BUFFERS_MAX: usize = 1024;
+
 /// A completed transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// How many bytes, as asked for.
+    /// Number of bytes transferred. Fewer than requested only from [`read_at`] and [`read_vectored_at`], and only
+    /// at the end of the file.
     pub bytes: usize,
-    /// How many calls of the system it took; more than one means that some were short.
+    /// Number of system calls made; more than one means that some were short.
     pub calls: u32,
 }
 
@@ -113,7 +120,7 @@ impl TransferError {
 /// Fills `buffer` from `offset` of `file`, with as many calls as it takes.
 ///
 /// # Errors
-/// [`TransferError`]; [`TransferError::EndOfFile`] if the file is shorter. What was read until then
+/// [`TransferError`]; [`TransferError::EndOfFile`] if the file is shorter. What was read before the error
 /// is in the buffer.
 pub fn read_exact_at(
     file: &File,
@@ -122,32 +129,183 @@ pub fn read_exact_at(
     offset: u64,
 ) -> Result<Transfer, TransferError> {
     let wanted = buffer.len();
-    go_on(alignment, buffer.as_ptr().addr(), wanted, offset, false, |done, end| {
-        crate::os::read_at(file, &mut buffer[done..end], offset + done as u64)
-    })
+    exact(read_at(file, alignment, buffer, offset)?, wanted, offset)
+}
+
+/// Reads from `offset` of `file` into `buffer`, until the buffer is full or the file ends.
+///
+/// [`Transfer::bytes`] is smaller than the buffer only where the file ended, and 0 at or beyond its end.
+///
+/// # Errors
+/// [`TransferError`], never [`TransferError::EndOfFile`].
+pub fn read_at(file: &File, alignment: &Alignment, buffer: &mut [u8], offset: u64) -> Result<Transfer, TransferError> {
+    let (address, wanted) = (buffer.as_ptr().addr(), buffer.len());
+    let check = |done: usize| check_transfer(alignment, address + done, wanted - done, offset + done as u64, false);
+    transfer(
+        wanted,
+        offset,
+        false,
+        check,
+        |position| ends_at(file, position),
+        |done, end| crate::os::read_at(file, &mut buffer[done..end], offset + done as u64),
+    )
+}
+
+/// Reads from `offset` of `file` into `buffers`, one after another, until all are full or the file ends.
+///
+/// Each buffer must be aligned by itself, address and length. Linux and FreeBSD take them in one call; macOS and
+/// Windows take one call for each. [`Transfer::bytes`] is as for [`read_at`].
+///
+/// # Errors
+/// [`TransferError`], never [`TransferError::EndOfFile`].
+pub fn read_vectored_at(
+    file: &File,
+    alignment: &Alignment,
+    mut buffers: &mut [IoSliceMut<'_>],
+    offset: u64,
+) -> Result<Transfer, TransferError> {
+    let parts: Vec<(usize, usize)> = buffers.iter().map(|buffer| (buffer.as_ptr().addr(), buffer.len())).collect();
+    let wanted = total(&parts, offset, false)?;
+    let check = |done| check_parts(&parts, alignment, done, offset, false);
+    let mut gone = 0;
+    transfer(
+        wanted,
+        offset,
+        false,
+        check,
+        |position| ends_at(file, position),
+        |done, _| {
+            IoSliceMut::advance_slices(&mut buffers, done - gone);
+            gone = done;
+            let count = within_one_call(buffers.iter().map(|buffer| buffer.len()));
+            if count == 0 {
+                // A first buffer beyond the limit of one call.
+                return crate::os::read_at(file, &mut buffers[0][..CALL_BYTES_MAX], offset + done as u64);
+            }
+            crate::os::read_vectored_at(file, &mut buffers[..count], offset + done as u64)
+        },
+    )
 }
 
 /// Writes all of `buffer` at `offset` of `file`, with as many calls as it takes.
 ///
 /// # Errors
-/// [`TransferError`]. What was written until then stays written.
+/// [`TransferError`]. What was written before the error stays written.
 pub fn write_all_at(file: &File, alignment: &Alignment, buffer: &[u8], offset: u64) -> Result<Transfer, TransferError> {
     go_on(alignment, buffer.as_ptr().addr(), buffer.len(), offset, true, |done, end| {
         crate::os::write_at(file, &buffer[done..end], offset + done as u64)
     })
 }
 
-/// Calls `step` with the bytes to transfer next, as the part `done..end` of the whole, until
-/// `wanted` bytes are done.
+/// Writes all of `buffers`, one after another, at `offset` of `file`. Alignment and calls: see [`read_vectored_at`].
+///
+/// # Errors
+/// [`TransferError`]. What was written before the error stays written.
+pub fn write_vectored_at(
+    file: &File,
+    alignment: &Alignment,
+    mut buffers: &mut [IoSlice<'_>],
+    offset: u64,
+) -> Result<Transfer, TransferError> {
+    let parts: Vec<(usize, usize)> = buffers.iter().map(|buffer| (buffer.as_ptr().addr(), buffer.len())).collect();
+    let wanted = total(&parts, offset, true)?;
+    let check = |done| check_parts(&parts, alignment, done, offset, true);
+    let mut gone = 0;
+    transfer(
+        wanted,
+        offset,
+        true,
+        check,
+        |_| false,
+        |done, _| {
+            IoSlice::advance_slices(&mut buffers, done - gone);
+            gone = done;
+            let count = within_one_call(buffers.iter().map(|buffer| buffer.len()));
+            if count == 0 {
+                return crate::os::write_at(file, &buffers[0][..CALL_BYTES_MAX], offset + done as u64);
+            }
+            crate::os::write_vectored_at(file, &buffers[..count], offset + done as u64)
+        },
+    )
+}
+
+/// Returns whether the file ends at or before `position`. A size that cannot be read is no end.
+fn ends_at(file: &File, position: u64) -> bool {
+    crate::os::size_bytes(file).is_ok_and(|size| size <= position)
+}
+
+fn exact(transfer: Transfer, wanted: usize, offset: u64) -> Result<Transfer, TransferError> {
+    if transfer.bytes == wanted {
+        return Ok(transfer);
+    }
+    Err(TransferError::EndOfFile { offset, wanted, done: transfer.bytes })
+}
+
+/// Returns how many of the buffers with these lengths fit into one call.
+fn within_one_call(lengths: impl Iterator<Item = usize>) -> usize {
+    let mut bytes = 0usize;
+    lengths
+        .take(CALL_BUFFERS_MAX)
+        .take_while(|length| {
+            bytes = bytes.saturating_add(*length);
+            bytes <= CALL_BYTES_MAX
+        })
+        .count()
+}
+
+fn total(parts: &[(usize, usize)], offset: u64, write: bool) -> Result<usize, TransferError> {
+    parts.iter().try_fold(0usize, |sum, (_, length)| sum.checked_add(*length)).ok_or_else(|| {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "the buffers are longer than the address space");
+        TransferError::Io { write, offset, wanted: usize::MAX, done: 0, source }
+    })
+}
+
+/// Checks what is left of the buffers `parts` (address and length) after `done` bytes.
+fn check_parts(
+    parts: &[(usize, usize)],
+    alignment: &Alignment,
+    done: usize,
+    offset: u64,
+    write: bool,
+) -> Result<(), Misaligned> {
+    let mut start = 0;
+    for (address, length) in parts {
+        let skipped = done.saturating_sub(start).min(*length);
+        if skipped < *length {
+            let position = offset.wrapping_add((start + skipped) as u64);
+            check_transfer(alignment, address + skipped, length - skipped, position, write)?;
+        }
+        start += length;
+    }
+    Ok(())
+}
+
+/// Transfers exactly `wanted` bytes of one buffer through `step`: see [`transfer`].
 pub(crate) fn go_on(
     alignment: &Alignment,
     address: usize,
     wanted: usize,
     offset: u64,
     write: bool,
+    step: impl FnMut(usize, usize) -> io::Result<usize>,
+) -> Result<Transfer, TransferError> {
+    let check = |done: usize| check_transfer(alignment, address + done, wanted - done, offset + done as u64, write);
+    exact(transfer(wanted, offset, write, check, |_| false, step)?, wanted, offset)
+}
+
+/// Calls `step` with the bytes to transfer next, as the part `done..end` of the whole, until `wanted` bytes are
+/// done or a read reaches the end of the file.
+///
+/// `check` tells whether the transfer may go on after so many bytes; `ends_at` is asked after a short read.
+fn transfer(
+    wanted: usize,
+    offset: u64,
+    write: bool,
+    check: impl Fn(usize) -> Result<(), Misaligned>,
+    ends_at: impl Fn(u64) -> bool,
     mut step: impl FnMut(usize, usize) -> io::Result<usize>,
 ) -> Result<Transfer, TransferError> {
-    check_transfer(alignment, address, wanted, offset, write)?;
+    check(0)?;
     if offset.checked_add(wanted as u64).is_none_or(|end| i64::try_from(end).is_err()) {
         let source = io::Error::new(io::ErrorKind::InvalidInput, "the transfer ends beyond the largest file offset");
         return Err(TransferError::Io { write, offset, wanted, done: 0, source });
@@ -156,23 +314,25 @@ pub(crate) fn go_on(
     let mut calls = 0;
     while done < wanted {
         if done > 0 {
-            check_transfer(alignment, address + done, wanted - done, offset + done as u64, write)
-                .map_err(|misaligned| TransferError::StoppedMisaligned { offset, wanted, done, misaligned })?;
+            check(done).map_err(|misaligned| TransferError::StoppedMisaligned { offset, wanted, done, misaligned })?;
         }
         calls += 1;
         let end = wanted.min(done.saturating_add(CALL_BYTES_MAX));
         match step(done, end) {
             Ok(0) if write => return Err(TransferError::NothingAccepted { offset, wanted, done }),
-            Ok(0) => return Err(TransferError::EndOfFile { offset, wanted, done }),
+            Ok(0) => break,
             Ok(count) => {
-                assert!(count <= end - done, "the system reported more bytes than it was asked for");
+                assert!(count <= end - done, "the system reported more bytes than were requested");
                 done += count;
+                if !write && done < end && ends_at(offset + done as u64) {
+                    break;
+                }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(source) => return Err(TransferError::Io { write, offset, wanted, done, source }),
         }
     }
-    Ok(Transfer { bytes: wanted, calls })
+    Ok(Transfer { bytes: done, calls })
 }
 
 #[cfg(test)]
@@ -193,6 +353,34 @@ mod tests {
         let alignment = Alignment::uniform(65536, AlignmentSource::Statx);
         let transfer = go_on(&alignment, 0, wanted, 0, true, |done, end| Ok(end - done)).unwrap();
         assert_eq!(transfer, Transfer { bytes: wanted, calls: 3 });
+    }
+
+    #[test]
+    fn a_vectored_call_takes_at_most_1024_buffers_and_2_gib() {
+        assert_eq!(within_one_call(std::iter::repeat_n(1, 5000)), 1024);
+        assert_eq!(within_one_call([1 << 30, 1 << 29, 1 << 29].into_iter()), 2);
+        assert_eq!(within_one_call([3 << 30].into_iter()), 0);
+    }
+
+    #[test]
+    fn every_buffer_of_a_vectored_transfer_is_checked_by_itself() {
+        let alignment = Alignment::uniform(512, AlignmentSource::Statx);
+        let parts = [(0x1000, 1024), (0x3001, 512), (0x5000, 512)];
+        let wrong = check_parts(&parts, &alignment, 0, 0, true).unwrap_err();
+        assert_eq!((wrong.part, wrong.value), (crate::TransferPart::Address, 0x3001));
+        assert!(check_parts(&parts, &alignment, 1536, 0, true).is_ok(), "the second buffer is done");
+        let wrong = check_parts(&parts, &alignment, 1600, 0, true).unwrap_err();
+        assert_eq!((wrong.part, wrong.value), (crate::TransferPart::Address, 0x5040));
+    }
+
+    #[test]
+    fn a_short_read_at_the_end_of_the_file_ends_the_transfer_wherever_it_is() {
+        let alignment = Alignment::uniform(512, AlignmentSource::Statx);
+        let check = |done: usize| check_transfer(&alignment, 0x1000 + done, 4096 - done, done as u64, false);
+        let read = transfer(4096, 0, false, check, |position| position == 1000, |_, _| Ok(1000)).unwrap();
+        assert_eq!(read, Transfer { bytes: 1000, calls: 1 });
+        let stopped = transfer(4096, 0, false, check, |_| false, |_, _| Ok(1000)).unwrap_err();
+        assert!(matches!(stopped, TransferError::StoppedMisaligned { done: 1000, .. }), "{stopped}");
     }
 
     #[test]

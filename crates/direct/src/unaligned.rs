@@ -84,19 +84,10 @@ fn common_multiple(a: u64, b: u64) -> u64 {
     a / divisor * b
 }
 
-/// Reads into `bounce`, which begins at `position`, as far as the file goes. Returns the number of
-/// bytes read; the rest of `bounce` is left as it was.
+/// Reads into `bounce` from `position` as far as the file goes. Returns the number of bytes read and of calls;
+/// the rest of `bounce` is left as it was.
 fn read_as_far_as_it_goes(file: &DirectFile, bounce: &mut [u8], position: u64) -> Result<(usize, u32), TransferError> {
-    match file.read_exact_at(bounce, position) {
-        Ok(transfer) => Ok((transfer.bytes, transfer.calls)),
-        Err(TransferError::EndOfFile { done, .. }) => Ok((done, 1)),
-        // A file that ends within a block: the last read is short, and no direct read begins there.
-        Err(error @ TransferError::StoppedMisaligned { done, .. }) => match file.file().metadata() {
-            Ok(metadata) if metadata.is_file() && metadata.len() <= position + done as u64 => Ok((done, 1)),
-            _ => Err(error),
-        },
-        Err(error) => Err(error),
-    }
+    file.read_at(bounce, position).map(|transfer| (transfer.bytes, transfer.calls))
 }
 
 /// Fills `buffer` from `offset` by reading whole blocks and copying.

@@ -100,6 +100,15 @@ pub(crate) fn open_to_ask(path: &Path) -> Result<(File, FileType), Errno> {
     Ok((File::from(fd), kind))
 }
 
+/// Returns the length of a file or the capacity of a disk, in bytes.
+pub(crate) fn size_bytes(file: &File) -> io::Result<u64> {
+    let metadata = file.metadata()?;
+    if metadata.is_file() {
+        return Ok(metadata.len());
+    }
+    crate::device_facts(file).map(|facts| facts.size_bytes).map_err(io::Error::other)
+}
+
 /// The name of the filesystem that the file lies on ("apfs", "zfs"). Source: fstatfs(2).
 pub(crate) fn filesystem_name(file: &File) -> io::Result<String> {
     let statfs = rustix::fs::fstatfs(file)?;

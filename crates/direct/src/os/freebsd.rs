@@ -28,7 +28,8 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr::NonNull;
 
-pub(crate) use unix::{read_at, sync_directory, try_lock, unlock, write_at};
+pub(crate) use bsd::size_bytes;
+pub(crate) use unix::{read_at, read_vectored_at, sync_directory, try_lock, unlock, write_at, write_vectored_at};
 
 // Source: `<sys/disk.h>`; DISK_IDENT_SIZE is 256.
 const DIOCGSECTORSIZE: Opcode = opcode::read::<u32>(b'd', 128);

@@ -35,7 +35,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
-pub(crate) use unix::{lock_range, read_at, sync_directory, try_lock, unlock, write_at};
+pub(crate) use unix::{
+    lock_range, read_at, read_vectored_at, sync_directory, try_lock, unlock, write_at, write_vectored_at,
+};
 
 /// `STATX_WRITE_ATOMIC` (Linux 6.11) and `STATX_DIO_READ_ALIGN` (Linux 6.14), which rustix 1.1 does
 /// not name. Source: Linux `include/uapi/linux/stat.h`.
@@ -631,7 +633,7 @@ const SYS_CACHESTAT: Option<libc::c_long> = None;
 
 pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {
     unix::has_pages(file)?;
-    let size_bytes = size_of_file(file)?;
+    let size_bytes = size_bytes(file)?;
     let page = unix::page_size_bytes();
     let (start, end) = unix::page_range(offset, len, size_bytes, page);
     let file_pages = (end - start).div_ceil(page);
@@ -704,7 +706,8 @@ pub(crate) fn prefer_huge_pages(start: NonNull<u8>, length: usize) {
         unsafe { rustix::mm::madvise(start.as_ptr().add(skipped).cast(), whole, rustix::mm::Advice::LinuxHugepage) };
 }
 
-fn size_of_file(file: &File) -> io::Result<u64> {
+/// Returns the length of a file or the capacity of a disk, in bytes.
+pub(crate) fn size_bytes(file: &File) -> io::Result<u64> {
     let stat = rustix::fs::fstat(file)?;
     if FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice {
         return Ok(device_size_bytes(file)?);

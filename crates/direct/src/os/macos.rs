@@ -28,6 +28,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr::NonNull;
 
+pub(crate) use bsd::size_bytes;
 pub(crate) use unix::{lock_range, read_at, sync_directory, try_lock, unlock, write_at};
 
 // Source: `<sys/disk.h>`.
@@ -158,6 +159,18 @@ pub(crate) fn flush(file: &File, level: FlushLevel) -> io::Result<Flushed> {
             Ok(Flushed { level, device_cache_flushed: true, call: "F_FULLFSYNC" })
         }
     }
+}
+
+/// Reads into the first buffer that has room; the caller goes on with the next. `preadv` exists since macOS 11 only.
+pub(crate) fn read_vectored_at(file: &File, buffers: &mut [io::IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
+    let Some(buffer) = buffers.iter_mut().find(|buffer| !buffer.is_empty()) else { return Ok(0) };
+    read_at(file, buffer, offset)
+}
+
+/// Writes the first buffer that holds something; the caller goes on with the next.
+pub(crate) fn write_vectored_at(file: &File, buffers: &[io::IoSlice<'_>], offset: u64) -> io::Result<usize> {
+    let Some(buffer) = buffers.iter().find(|buffer| !buffer.is_empty()) else { return Ok(0) };
+    write_at(file, buffer, offset)
 }
 
 pub(crate) fn write_special(_file: &File, _buffer: &[u8], _offset: u64, _special: Special) -> io::Result<usize> {

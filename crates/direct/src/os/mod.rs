@@ -28,6 +28,6 @@ compile_error!("trueio-direct knows Linux, macOS, FreeBSD and Windows");
 
 pub(crate) use system::{
     device_facts, evict, flush, lock_range, lock_volume, open, preallocate, prefer_huge_pages, probe, probe_file,
-    read_at, read_uncached, residency, set_nocache, sync_directory, try_lock, unlock, unnamed_file, write_at,
-    write_special,
+    read_at, read_uncached, read_vectored_at, residency, set_nocache, size_bytes, sync_directory, try_lock, unlock,
+    unnamed_file, write_at, write_special, write_vectored_at,
 };

@@ -42,6 +42,16 @@ pub(crate) fn write_at(file: &File, buffer: &[u8], offset: u64) -> io::Result<us
     Ok(rustix::io::pwrite(file, buffer, offset)?)
 }
 
+#[cfg(not(target_os = "macos"))]
+pub(crate) fn read_vectored_at(file: &File, buffers: &mut [io::IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
+    Ok(rustix::io::preadv(file, buffers, offset)?)
+}
+
+#[cfg(not(target_os = "macos"))]
+pub(crate) fn write_vectored_at(file: &File, buffers: &[io::IoSlice<'_>], offset: u64) -> io::Result<usize> {
+    Ok(rustix::io::pwritev(file, buffers, offset)?)
+}
+
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     use rustix::fs::{Mode, OFlags};
     let directory = rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;

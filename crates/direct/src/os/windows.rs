@@ -351,6 +351,27 @@ pub(crate) fn write_at(file: &File, buffer: &[u8], offset: u64) -> io::Result<us
     file.seek_write(buffer, offset)
 }
 
+/// Reads into the first buffer that has room; the caller goes on with the next. `ReadFileScatter` takes
+/// buffers of one page each and asynchronous handles only.
+pub(crate) fn read_vectored_at(file: &File, buffers: &mut [io::IoSliceMut<'_>], offset: u64) -> io::Result<usize> {
+    let Some(buffer) = buffers.iter_mut().find(|buffer| !buffer.is_empty()) else { return Ok(0) };
+    read_at(file, buffer, offset)
+}
+
+/// Writes the first buffer that holds something; the caller goes on with the next.
+pub(crate) fn write_vectored_at(file: &File, buffers: &[io::IoSlice<'_>], offset: u64) -> io::Result<usize> {
+    let Some(buffer) = buffers.iter().find(|buffer| !buffer.is_empty()) else { return Ok(0) };
+    write_at(file, buffer, offset)
+}
+
+/// Returns the length of a file or the capacity of a disk, in bytes.
+pub(crate) fn size_bytes(file: &File) -> io::Result<u64> {
+    match file.metadata() {
+        Ok(metadata) if metadata.is_file() => Ok(metadata.len()),
+        _ => device_facts(file).map(|facts| facts.size_bytes).map_err(io::Error::other),
+    }
+}
+
 pub(crate) fn write_special(_file: &File, _buffer: &[u8], _offset: u64, _special: Special) -> io::Result<usize> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "Windows has no flags for a single write"))
 }
