@@ -14,7 +14,6 @@
 
 const native = require('./lib/native');
 const { allocate } = require('./lib/aligned');
-const { errorOf } = require('./lib/errors');
 
 const flags = native.openFlags();
 
@@ -76,6 +75,11 @@ function switching(isHere, elsewhere, start) {
       callback.call(globalThis, failure ? errorOf(failure) : undefined);
     });
   });
+}
+
+/** Loaded with the first error: `require` of this package is short. */
+function errorOf(failure) {
+  return require('./lib/errors').errorOf(failure);
 }
 
 /** What upstream takes for an integer: 0 to 2^31 - 1, as a number. */

@@ -1,12 +1,11 @@
 'use strict';
-// What the compiled half for the running program is called, and where it may lie.
+// What the compiled half for the running program is called.
 
-const fs = require('fs');
 const path = require('path');
 
 const ROOT = path.join(__dirname, '..');
 
-/** The C library of a Linux: '-gnu' or '-musl'; '' elsewhere. Node's report names glibc if it is there. */
+/** Returns the C library of a Linux: '-gnu' or '-musl'; '' elsewhere. Slow: Node writes a report, which names glibc. */
 function libc() {
   if (process.platform !== 'linux') return '';
   const before = process.report.excludeNetwork;
@@ -22,11 +21,4 @@ function platformName() {
   return `${process.platform}-${process.arch}${libc()}`;
 }
 
-/** Where a compiled half may lie, the best first. */
-function candidates() {
-  const built = path.join(ROOT, 'build', 'trueio_direct.node');
-  if (fs.existsSync(built)) return [built];
-  return [path.join(ROOT, 'prebuilds', platformName(), 'trueio_direct.node')];
-}
-
-module.exports = { ROOT, platformName, candidates };
+module.exports = { ROOT, platformName };

@@ -23,10 +23,13 @@ const PLATFORMS = {
   'linux-x64-musl': { target: 'x86_64-unknown-linux-musl', isMusl: true },
   'linux-arm64-gnu': { target: 'aarch64-unknown-linux-gnu.2.17' },
   'linux-arm64-musl': { target: 'aarch64-unknown-linux-musl', isMusl: true },
+  'linux-arm-gnu': { target: 'armv7-unknown-linux-gnueabihf.2.17' },
+  'linux-arm-musl': { target: 'armv7-unknown-linux-musleabihf', isMusl: true },
   'darwin-x64': { target: 'x86_64-apple-darwin' },
   'darwin-arm64': { target: 'aarch64-apple-darwin' },
   'freebsd-x64': { target: 'x86_64-unknown-freebsd' },
   'win32-x64': { target: 'x86_64-pc-windows-gnu', isMingw: true },
+  'win32-arm64': { target: 'aarch64-pc-windows-gnullvm' },
 };
 
 function option(name) {
@@ -54,7 +57,15 @@ function compile(name, to) {
   execFileSync('rustup', ['target', 'add', platform.target.replace(/\.2\.17$/, '')], { cwd: REPOSITORY, stdio: 'inherit' });
   // A musl library that brings its own libc would have two in one process.
   if (platform.isMusl) env.RUSTFLAGS = '-C target-feature=-crt-static';
-  return build({ ...common, env, target: platform.target, command: platform.isMingw ? 'build' : 'zigbuild' });
+  build({ ...common, env, target: platform.target, command: platform.isMingw ? 'build' : 'zigbuild' });
+  if (platform.target.endsWith('.2.17')) refuseNewerGlibc(name, to);
+}
+
+/** Refuses a library that needs a glibc newer than 2.17. */
+function refuseNewerGlibc(name, file) {
+  const versions = [...fs.readFileSync(file, 'latin1').matchAll(/GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor));
+  const newest = Math.max(...versions);
+  if (newest > 17) throw new Error(`${name} needs glibc 2.${newest}, and may need 2.17 at most`);
 }
 
 /** The source of the compiled half as a workspace of its own. */

@@ -170,6 +170,26 @@ test('a read beyond the end says how far it came', async (t) => {
   });
 });
 
+test('a file that ends between two sectors ends there, and `readAt` is short', async (t) => {
+  const name = path.join(scratch(t), 'data');
+  const bytes = Buffer.from(Array.from({ length: 1000 }, (_, index) => index % 251));
+  fs.writeFileSync(name, bytes);
+  const file = await direct.open(name, { policy: 'prefer' });
+  t.after(() => file.close());
+  const buffer = direct.allocate(4096, 4096);
+  await assert.rejects(file.readExactAt(buffer, 0), { code: 'ERR_TRUEIO_END_OF_FILE', doneBytes: 1000 });
+  buffer.fill(0xee);
+  assert.deepStrictEqual(await file.readAt(buffer, 0), { bytes: 1000, calls: 1, isCopied: false });
+  assert.ok(buffer.subarray(0, 1000).equals(bytes));
+  assert.strictEqual((await file.readAt(buffer, 4096)).bytes, 0);
+  const plain = await direct.open(name, { policy: 'off' });
+  t.after(() => plain.close());
+  const foreign = Buffer.alloc(500, 0xee);
+  assert.deepStrictEqual(await plain.readAt(foreign, 900), { bytes: 100, calls: 1, isCopied: true });
+  assert.ok(foreign.subarray(0, 100).equals(bytes.subarray(900)));
+  assert.ok(foreign.subarray(100).every((byte) => byte === 0xee), 'what was not read is not changed');
+});
+
 test('unaligned data is written and read by the calls that say so in their names', async (t) => {
   const file = await newFile(t);
   await file.writeAllAt(direct.allocate(8192, 4096).fill(1), 0);

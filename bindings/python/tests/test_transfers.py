@@ -69,6 +69,19 @@ def test_the_end_of_the_file_is_named_with_what_was_read_before_it(folder: pathl
         assert error.errno == errno.ENODATA
 
 
+def test_a_file_that_ends_between_two_sectors_ends_there(direct_folder: pathlib.Path) -> None:
+    path = direct_folder / "data"
+    content = bytes(index % 251 for index in range(1000))
+    path.write_bytes(content)
+    with direct.open(path) as file, direct.AlignedBuffer(4096) as buffer:
+        with pytest.raises(direct.EndOfFileError) as caught:
+            file.read_exact_at(buffer, 0)
+        assert (caught.value.wanted, caught.value.done) == (4096, 1000)
+        assert file.read_at(buffer, 0).bytes == 1000
+        assert bytes(buffer[:1000]) == content
+        assert file.read_at(buffer, 4096).bytes == 0
+
+
 def test_unaligned_helpers_do_what_plain_calls_would(direct_folder: pathlib.Path) -> None:
     path = direct_folder / "data"
     with direct.open(path, "x+") as file:
