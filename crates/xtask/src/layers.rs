@@ -1,194 +1,101 @@
-//! Checks that the crates stand on each other as the table in ARCHITECTURE.md says.
+//! Checks the structure of the workspace against ARCHITECTURE.md.
 //!
-//! A crate uses only crates of rows above its own (smaller numbers), in its tests too. A crate in a
-//! row marked `–` stands outside: it may use every other, and none may use it. Each member of the
-//! workspace has exactly one place in the table, and the table names nothing else.
-//!
-//! Cannot see: what a crate does, only what its manifest asks for.
+//! Three checks, one file each: the table of crates and what each crate may use (`table`), cycles
+//! between the files of a crate (`cycles`, on the module tree that `modules` reads), and the map of
+//! all module files (`map`). `cargo xtask layers --write` rewrites what is generated: the map, and
+//! the list of known cycles when cycles are gone.
+
+mod cycles;
+mod map;
+mod modules;
+mod table;
 
 use crate::workspace;
 use anyhow::{Context, Result};
-use serde_json::Value;
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Reads both and prints what is wrong.
-pub(crate) fn run() -> Result<bool> {
-    let page = std::fs::read_to_string(workspace::root().join("ARCHITECTURE.md")).context("ARCHITECTURE.md")?;
-    let faults = faults(&page, &workspace::metadata()?);
+/// Whether generated text is only compared or also rewritten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Compares; what a move of files makes out of date is a warning.
+    Check,
+    /// Compares; anything out of date is a fault. CI runs this.
+    Strict,
+    /// Rewrites the map and shortens the list of known cycles, then compares.
+    Write,
+}
+
+/// A crate of the workspace and the roots of its module trees.
+#[derive(Debug)]
+struct Package {
+    /// Its directory's name, as in the table.
+    name: String,
+    /// Its directory.
+    directory: PathBuf,
+    /// Root files of its library and programs; not of tests, examples and build scripts.
+    roots: Vec<PathBuf>,
+}
+
+/// Runs all checks and prints each fault; returns `false` if there is one.
+pub(crate) fn run(mode: Mode) -> Result<bool> {
+    let root = workspace::root();
+    let page_path = root.join("ARCHITECTURE.md");
+    let mut page = std::fs::read_to_string(&page_path).context("ARCHITECTURE.md")?;
+    let metadata = workspace::metadata()?;
+    let mut faults = table::faults(&page, &metadata);
+
+    let mut stale = Vec::new();
+    let mut cyclic = Vec::new();
+    let mut sections = Vec::new();
+    for package in packages(&metadata, &table::order(&page)) {
+        let tree = modules::Tree::read(&package.roots, &package.directory)?;
+        cyclic.extend(cycles::find(&tree).into_iter().map(|cycle| cycle.of_package(&package.name)));
+        let (section, missing) = map::section(&package, &tree)?;
+        sections.push(section);
+        stale.extend(missing);
+    }
+
+    let rendered = sections.join("\n");
+    if mode == Mode::Write {
+        page = map::replaced(&page, &rendered)?;
+        std::fs::write(&page_path, &page)?;
+        cycles::shorten_known(&root, &cyclic)?;
+    }
+    stale.extend(map::compared(&page, &rendered)?);
+    stale.extend(cycles::faults(&cyclic, &cycles::read_known(&root)?));
+    if mode == Mode::Check {
+        for sentence in &stale {
+            println!("warning (CI fails on it): {sentence}");
+        }
+    } else {
+        faults.append(&mut stale);
+    }
+
     for fault in &faults {
         println!("{fault}");
     }
     if faults.is_empty() {
-        println!("every crate uses only crates of rows above it");
+        println!("layers: passed");
     }
     Ok(faults.is_empty())
 }
 
-/// A crate's row; `Outside` for `–`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Row {
-    Number(u32),
-    Outside,
+/// Returns the members of the workspace in the order of the table.
+fn packages(metadata: &serde_json::Value, order: &[String]) -> Vec<Package> {
+    let list = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut packages: Vec<Package> = list.iter().filter_map(package).collect();
+    packages.sort_by_key(|package| order.iter().position(|name| *name == package.name).unwrap_or(order.len()));
+    packages
 }
 
-/// The table: crate directory → row. Its head is recognised by the columns `row` and `crate`.
-fn table(page: &str) -> (BTreeMap<String, Row>, Vec<String>) {
-    let mut rows = BTreeMap::new();
-    let mut faults = Vec::new();
-    let mut is_inside = false;
-    for line in page.lines() {
-        let cells: Vec<&str> = line.trim().trim_matches('|').split('|').map(str::trim).collect();
-        if !line.trim_start().starts_with('|') {
-            is_inside = false;
-        } else if cells.starts_with(&["row", "crate"]) {
-            is_inside = true;
-        } else if is_inside && cells.len() >= 2 && !cells[0].starts_with("--") {
-            let row = match cells[0] {
-                "–" | "-" => Row::Outside,
-                number => match number.parse() {
-                    Ok(number) => Row::Number(number),
-                    Err(_) => {
-                        faults.push(format!("ARCHITECTURE.md: `{number}` is not the number of a row"));
-                        continue;
-                    }
-                },
-            };
-            // Names stand in backquotes, so every second piece is one.
-            for name in cells[1].split('`').skip(1).step_by(2) {
-                if rows.insert(name.to_owned(), row).is_some() {
-                    faults.push(format!("ARCHITECTURE.md: `{name}` stands in the table twice"));
-                }
-            }
-        }
-    }
-    (rows, faults)
-}
-
-/// Everything in which the page and the manifests disagree, one sentence each.
-fn faults(page: &str, metadata: &Value) -> Vec<String> {
-    let (rows, mut faults) = table(page);
-    if rows.is_empty() {
-        faults.push("ARCHITECTURE.md: no table whose first columns are `row` and `crate`".into());
-        return faults;
-    }
-    let directory = |path: &Value, is_manifest: bool| -> Option<String> {
-        let path = Path::new(path.as_str()?);
-        let path = if is_manifest { path.parent()? } else { path };
-        Some(path.file_name()?.to_string_lossy().into_owned())
+fn package(metadata: &serde_json::Value) -> Option<Package> {
+    let directory = Path::new(metadata["manifest_path"].as_str()?).parent()?.to_owned();
+    let is_checked = |target: &&serde_json::Value| {
+        let kinds = target["kind"].as_array().map(Vec::as_slice).unwrap_or_default();
+        !kinds.iter().any(|kind| ["test", "bench", "example", "custom-build"].contains(&kind.as_str().unwrap_or("")))
     };
-    let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut members = Vec::new();
-    for package in packages {
-        let Some(name) = directory(&package["manifest_path"], true) else { continue };
-        let row = rows.get(&name).copied();
-        if row.is_none() {
-            faults.push(format!("`{name}` is missing from the table in ARCHITECTURE.md"));
-        }
-        members.push(name.clone());
-        for dependency in package["dependencies"].as_array().map(Vec::as_slice).unwrap_or_default() {
-            // Only a dependency within the workspace has a path.
-            let Some(used) = directory(&dependency["path"], false) else { continue };
-            let (Some(row), Some(&used_row)) = (row, rows.get(&used)) else { continue };
-            let is_allowed = match (used_row, row) {
-                (Row::Outside, _) => false,
-                (Row::Number(_), Row::Outside) => true,
-                (Row::Number(used), Row::Number(own)) => used < own,
-            };
-            if !is_allowed {
-                let kind = dependency["kind"].as_str().map(|kind| format!(" ({kind})")).unwrap_or_default();
-                let place = |row| match row {
-                    Row::Number(number) => format!("row {number}"),
-                    Row::Outside => "outside the rows".to_owned(),
-                };
-                faults.push(format!("`{name}` ({}) uses `{used}` ({}){kind}", place(row), place(used_row)));
-            }
-        }
-    }
-    for name in rows.keys().filter(|name| !members.contains(name)) {
-        faults.push(format!("ARCHITECTURE.md names `{name}`, which is not a crate of the workspace"));
-    }
-    faults
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    const PAGE: &str = "\
-| a | b |\n|---|---|\n| 0 | `not_a_crate` |\n\nWords.\n
-| row | crate | purpose |\n|---|---|---|\n| 0 | `direct` | opens |\n| 0 | `model` | documents |
-| 1 | `stats` `device` | sums |\n| – | `xtask` | this |\n\nMore words.";
-
-    /// A workspace of (crate, what it uses).
-    fn workspace_of(crates: &[(&str, &[&str])]) -> Value {
-        let packages: Vec<Value> = crates
-            .iter()
-            .map(|(name, used)| {
-                let used: Vec<Value> =
-                    used.iter().map(|used| json!({"path": format!("/w/crates/{used}"), "kind": null})).collect();
-                json!({"manifest_path": format!("/w/crates/{name}/Cargo.toml"), "dependencies": used})
-            })
-            .collect();
-        json!({"packages": packages})
-    }
-
-    const SOUND: [(&str, &[&str]); 5] = [
-        ("direct", &[]),
-        ("model", &[]),
-        ("stats", &["model"]),
-        ("device", &["model", "direct"]),
-        ("xtask", &["stats", "model"]),
-    ];
-
-    #[test]
-    fn crates_that_use_only_rows_above_them_pass() {
-        assert_eq!(faults(PAGE, &workspace_of(&SOUND)), Vec::<String>::new());
-    }
-
-    /// Goal: each way of breaking the table is named.
-    /// Method: one fault is staged at a time in a workspace that is sound otherwise.
-    #[test]
-    fn a_use_upwards_sideways_or_of_an_outsider_is_named() {
-        for (place, name, used, sentence) in [
-            (0, "direct", "stats", "`direct` (row 0) uses `stats` (row 1)"),
-            (3, "device", "stats", "`device` (row 1) uses `stats` (row 1)"),
-            (2, "stats", "xtask", "`stats` (row 1) uses `xtask` (outside the rows)"),
-        ] {
-            let used = [used];
-            let mut crates = SOUND;
-            crates[place] = (name, &used);
-            assert_eq!(faults(PAGE, &workspace_of(&crates)), [sentence]);
-        }
-    }
-
-    #[test]
-    fn a_use_in_tests_only_is_held_to_the_same_rule() {
-        let mut workspace = workspace_of(&SOUND);
-        workspace["packages"][0]["dependencies"] = json!([{"path": "/w/crates/stats", "kind": "dev"}]);
-        assert_eq!(faults(PAGE, &workspace), ["`direct` (row 0) uses `stats` (row 1) (dev)"]);
-    }
-
-    #[test]
-    fn a_crate_without_a_place_and_a_place_without_a_crate_are_named() {
-        let mut crates = SOUND.to_vec();
-        crates.push(("engine", &[]));
-        assert_eq!(faults(PAGE, &workspace_of(&crates)), ["`engine` is missing from the table in ARCHITECTURE.md"]);
-        assert_eq!(
-            faults(PAGE, &workspace_of(&SOUND[1..])),
-            ["ARCHITECTURE.md names `direct`, which is not a crate of the workspace"]
-        );
-    }
-
-    #[test]
-    fn a_page_without_the_table_is_a_fault_and_not_a_pass() {
-        assert_eq!(faults("# Nothing", &workspace_of(&SOUND)).len(), 1);
-    }
-
-    #[test]
-    fn the_repository_itself_keeps_its_table() {
-        let page = std::fs::read_to_string(workspace::root().join("ARCHITECTURE.md")).unwrap();
-        assert_eq!(faults(&page, &workspace::metadata().unwrap()), Vec::<String>::new());
-    }
+    let targets = metadata["targets"].as_array()?;
+    let roots = targets.iter().filter(is_checked).filter_map(|target| target["src_path"].as_str().map(PathBuf::from));
+    let name = directory.file_name()?.to_string_lossy().into_owned();
+    Some(Package { name, roots: roots.collect(), directory })
 }

@@ -32,7 +32,8 @@ cargo xtask node                    bindings/node: build, fetch what the tests n
 cargo xtask python                  bindings/python: build a wheel, install it, test
 cargo xtask fio-plot [--self PROGRAM]  fio-plot from PyPI draws what `trueio fio` writes
 cargo xtask sanitize                crates/direct under Miri and with AddressSanitizer (nightly compiler)
-cargo xtask layers                  the crate table of ARCHITECTURE.md against what the crates use
+cargo xtask layers [--write]        ARCHITECTURE.md against the crates: dependencies, cycles between
+                                    modules, the map of modules (--write renders the map anew)
 cargo xtask bench engine [OPTIONS]  this engine and the installed fio, side by side
     --reps N          pairs of runs a case (default 7)
     --seconds S       length of a run (default 2)
@@ -75,7 +76,8 @@ fn dispatch(args: &[&str]) -> Result<bool> {
         }
         ["fio-plot"] => Ok(ci::print_alone((fio_plot::run(&workspace::build_release()?), None))),
         ["fio-plot", "--self", program] => Ok(ci::print_alone((fio_plot::run(&std::fs::canonicalize(program)?), None))),
-        ["layers"] => layers::run(),
+        ["layers"] => layers::run(layers::Mode::Check),
+        ["layers", "--write"] => layers::run(layers::Mode::Write),
         ["bench", "engine", rest @ ..] => bench::run(rest),
         ["bench", "fio-agreement", rest @ ..] => bench::agreement::run(rest),
         ["bench", "syscall-trace", rest @ ..] => bench::syscalls::run(rest),
