@@ -5,7 +5,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use trueio_device::{Holder, HolderKind, Holders, System};
-use trueio_engine::{Access, availability};
+use trueio_engine::availability;
 use trueio_job::{
     Beside, DeviceUse, EngineAvailability, EngineState, FactsSource, Identity, InUse, Machine, Mark, PathUse, Target,
     UseKind,
@@ -13,6 +13,7 @@ use trueio_job::{
 use trueio_model::{
     DirectFacts, DirectSupport, Fact, IologSummary, ReplaySettings, SourceAddress, TargetFacts, TargetKind, UserPlan,
 };
+use trueio_run::Access;
 
 /// How long disks are watched idle before each phase, in nanoseconds.
 pub(crate) const IDLE_BASELINE_NS: u64 = 250_000_000;
@@ -161,7 +162,7 @@ impl FactsSource for Live {
     }
 
     fn user(&self, uid: Option<u32>, gid: Option<u32>) -> Result<Option<UserPlan>, String> {
-        trueio_engine::user_of(uid, gid).map_err(|error| error.to_string())
+        trueio_run::user_of(uid, gid).map_err(|error| error.to_string())
     }
 
     fn may_use(&self, user: UserPlan, path: &str, usage: PathUse) -> Result<(), String> {
@@ -171,7 +172,7 @@ impl FactsSource for Live {
             PathUse::MakeFilesIn => Access::WRITE_OK | Access::EXEC_OK,
         };
         let path = if path == "-" { "/dev/stdin" } else { path };
-        trueio_engine::may_use(user, Path::new(path), access).map_err(|error| error.to_string())
+        trueio_run::may_use(user, Path::new(path), access).map_err(|error| error.to_string())
     }
 
     fn identity(&self, path: &str) -> Identity {

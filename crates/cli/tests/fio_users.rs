@@ -8,8 +8,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use trueio_engine::{Access, availability, may_use};
+use trueio_engine::availability;
 use trueio_model::{EngineKind, UserPlan};
+use trueio_run::{Access, may_use};
 
 /// Nobody's, as most systems have it; what matters is that it is not root's.
 const NOBODY: UserPlan = UserPlan { uid: 65_534, gid: 65_533 };

@@ -11,16 +11,11 @@
 
 mod batch;
 mod buffers;
-mod burn;
 mod clock;
-mod command;
 mod content;
-mod credentials;
 mod engines;
-mod exec;
 mod file_lock;
 mod log;
-mod output_file;
 mod pace;
 mod pattern;
 mod priority;
@@ -40,7 +35,6 @@ mod zones;
 pub use buffers::Buffers;
 pub use clock::{AnyClock, Clock, ClockMark, MonotonicClock, TscClock, VirtualClock, choose_clock};
 pub use content::RandomFill;
-pub use credentials::{Access, Acting, become_user, may_use, user_of};
 pub use engines::{
     Availability, BlockingEngine, Call, Completion, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup,
     Falloc, Filecreate, Filedelete, Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NameCall,
@@ -49,7 +43,6 @@ pub use engines::{
 };
 pub use file_lock::FileLock;
 pub use log::{IoStep, IssuedIo, LogChunk, LogDoor, LoggedIo, log_channel};
-pub use output_file::{create_output, open_output};
 pub use pattern::Generator;
 pub use recorder::{Progress, WorkerReport};
 pub use request::Request;
@@ -57,6 +50,9 @@ pub use ruler::measure_ruler;
 pub use snapshot::Snapshot;
 pub use source::{Body, BodyServer, SourceComparison, SourceError, compare_with_source, source_length};
 pub use target::{TargetFile, TrimCall};
-pub use verify::{BLOCK_HEADER_BYTES, BlockHeader};
-pub use worker::{Flow, Gate, Passed, SpanFigures, SpanJudge, Start, Worker, WorkerContext, operations, run_worker};
+pub use verify::{BLOCK_HEADER_BYTES, BlockHeader, BlockSeal, Difference};
+pub use worker::{
+    FAILURES_MAX, Flow, Gate, Passed, SpanFigures, SpanJudge, Start, Worker, WorkerContext, operations, run_worker,
+    thread_usage, usage_between, usage_of,
+};
 pub use zones::ZoneMap;

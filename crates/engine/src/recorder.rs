@@ -395,7 +395,7 @@ impl WorkerReport {
     }
 
     /// The report of a worker that did nothing.
-    pub(crate) fn empty() -> Self {
+    pub fn empty() -> Self {
         Self {
             ops: Vec::new(),
             series: Vec::new(),

@@ -19,7 +19,7 @@
 mod block;
 mod digest;
 
-pub(crate) use block::BlockSeal;
+pub use block::{BlockSeal, Difference};
 
 use crate::request::Request;
 use trueio_model::{Checksum, VerifyFailure};

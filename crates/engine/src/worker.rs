@@ -75,10 +75,10 @@ pub use launch::run_worker;
 pub use operations::operations;
 pub use spans::{SpanFigures, SpanJudge};
 pub use start::{Gate, Start};
-pub(crate) use usage::{thread_usage, usage_of, used};
+pub use usage::{thread_usage, usage_between, usage_of};
 
 /// Failures of different kinds that are kept; every failure is counted.
-pub(crate) const FAILURES_MAX: usize = 16;
+pub const FAILURES_MAX: usize = 16;
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {

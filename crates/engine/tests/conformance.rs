@@ -841,17 +841,6 @@ fn workers_of_one_job_do_different_io() {
     }
 }
 
-#[test]
-fn a_worker_that_cannot_be_made_says_why_and_does_not_keep_others_waiting() {
-    let folder = folder();
-    let path = filled(folder.path(), "cpu", MIB);
-    for way in on_files() {
-        let report = way.job().on(&[&path], MIB, Open::ReadOnly).with(|p| p.cpus = vec![1000]).run();
-        let fatal = report.fatal.expect("a reason");
-        assert!(fatal.contains("processor 1000"), "{}: {fatal}", way.name);
-    }
-}
-
 /// `CLOCK_MONOTONIC`, in nanoseconds.
 fn monotonic_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);

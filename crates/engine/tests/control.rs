@@ -2,18 +2,14 @@
 
 mod common;
 
-use common::{Job, MS, S, assert_clean, assert_consistent, op};
+use common::{Job, MS, S, assert_clean, assert_consistent, op, side_by_side};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use trueio_engine::{
-    Flow, Gate, Progress, Snapshot, SpanFigures, SpanJudge, Start, WorkerContext, WorkerReport, choose_clock,
-    run_worker,
-};
+use trueio_engine::{Snapshot, SpanFigures, SpanJudge};
 use trueio_model::{
-    Arrivals, BlockSizes, Checksum, CpuLoad, Criterion, CriterionPlan, CriterionVariable, DepthSearch, Distribution,
-    EngineKind, ExecPlan, FlowPlan, Guard, LatencyTarget, OpKind, Order, Pace, TrimVerify, Verify,
+    Arrivals, BlockSizes, Checksum, Criterion, CriterionPlan, CriterionVariable, DepthSearch, Distribution, EngineKind,
+    FlowPlan, Guard, LatencyTarget, OpKind, Order, Pace, TrimVerify, Verify,
 };
 
 fn target(mut job: Job, target_ns: u64, percent: f64, keeps_running: bool) -> Job {
@@ -149,46 +145,6 @@ fn spans_have_all_that_completed_in_them_and_end_the_job_when_the_judge_says_so(
     assert_eq!(*judge.spans.lock().unwrap(), [span; 4]);
     assert_eq!(*judge.left.lock().unwrap(), Some(4));
     assert_eq!((report.elapsed_ns, report.was_stopped), (900 * MS, false));
-}
-
-/// Runs workers side by side, which share a flow and a flag that ends them; if `waits`, each waits for those before it.
-/// Where they do not end, the test has failed.
-fn side_by_side(jobs: &[Job], waits: bool) -> Vec<WorkerReport> {
-    let (sender, receiver) = std::sync::mpsc::channel::<()>();
-    let (start, stop, flow, clock) = (Start::new(), AtomicBool::new(false), Flow::default(), choose_clock());
-    let gates: Vec<Gate> = jobs.iter().map(|_| Gate::new(1)).collect();
-    let progress = Progress::default();
-    std::thread::scope(|scope| {
-        let (start, stop, flow, progress, gates) = (&start, &stop, &flow, &progress, &gates);
-        let run = move |index: usize, job: &Job| {
-            let before: Vec<&Gate> = gates[..index].iter().filter(|_| waits).collect();
-            let does_io = |(other, _): &(usize, &Gate)| jobs[*other].plan.engine.does_io();
-            let beside: Vec<&Gate> = gates.iter().enumerate().filter(does_io).map(|(_, gate)| gate).collect();
-            run_worker(&WorkerContext {
-                flow: Some(flow),
-                waits_for: &before,
-                ends_with: &beside,
-                gate: Some(&gates[index]),
-                ..WorkerContext::new(&job.plan, &[], stop, start, progress, clock)
-            })
-        };
-        let threads: Vec<_> =
-            jobs.iter().enumerate().map(|(index, job)| scope.spawn(move || run(index, job))).collect();
-        let watcher = scope.spawn(move || {
-            let is_stuck = receiver.recv_timeout(Duration::from_secs(100)) == Err(RecvTimeoutError::Timeout);
-            if is_stuck {
-                stop.store(true, Relaxed);
-            }
-            is_stuck
-        });
-        start.wait_for(jobs.len() as u32);
-        start.open();
-        let reports: Vec<WorkerReport> =
-            threads.into_iter().map(|thread| thread.join().expect("no worker panics")).collect();
-        drop(sender);
-        assert!(!watcher.join().expect("it does not panic"), "they do not end: {reports:?}");
-        reports
-    })
 }
 
 fn in_flow(mut job: Job, weight: u32, sleep_ns: u64) -> Job {
@@ -362,81 +318,6 @@ fn a_least_rate_of_writes_ends_a_job_whose_reads_are_fast_enough() {
     assert_eq!(job.run().fatal, None);
 }
 
-/// A job that runs a shell's command.
-fn shell(command: &str) -> Job {
-    let arguments = ["/bin/sh", "-c", command].map(str::to_owned).to_vec();
-    let plan = ExecPlan { arguments, grace_ns: 100 * MS, output: None };
-    Job::new(EngineKind::Exec).with(|job| job.exec = Some(plan))
-}
-
-fn null() -> Job {
-    Job::new(EngineKind::Null)
-}
-
-/// Goal: jobs without I/O are waited for, and wait, as all others.
-/// Method: each of the programs fails if what stands before it has not ended.
-#[test]
-fn jobs_without_io_wait_and_are_waited_for() {
-    let folder = common::folder();
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let (one, two) = (path("one"), path("two"));
-    let jobs = [
-        shell(&format!("sleep 0.3; touch {one}")),
-        null().with(|plan| plan.handling.creates_only = true),
-        shell(&format!("test -e {one} && touch {two}")),
-        Job::new(EngineKind::Cpuio).time(50 * MS).with(|plan| {
-            plan.cpu_load = Some(CpuLoad { percent: 50, chunk_ns: 10 * MS, sorts: false, ends_with_io: false });
-        }),
-        shell(&format!("test -e {two}")),
-        null().ios(10),
-    ];
-    let reports = side_by_side(&jobs, true);
-    assert!(reports.iter().all(|report| !report.was_stopped && report.fatal.is_none()), "{reports:?}");
-    assert_eq!(op(&reports[5], OpKind::Read).io_count, 10);
-}
-
-/// Goal: a load that ends with the I/O beside it ends then, and not before; without any it ends at once.
-/// Method: the load has no time of its own, and one of an hour. Were it the first to end, it would end the I/O.
-#[test]
-fn a_load_without_a_time_of_its_own_ends_with_the_io_beside_it() {
-    for (percent, sorts, runtime_ns) in [(100, false, None), (1, false, None), (50, true, Some(3_600_000 * MS))] {
-        let load = || {
-            Job::new(EngineKind::Cpuio).with(|plan| {
-                plan.limits.runtime_ns = runtime_ns;
-                plan.cpu_load = Some(CpuLoad { percent, chunk_ns: 5 * MS, sorts, ends_with_io: true });
-                plan.scheduling.ends_others = true;
-            })
-        };
-        let reports = side_by_side(&[load(), null().ios(500_000), null().ios(10)], false);
-        let what = format!("{percent} %, sorts: {sorts}");
-        assert!(reports.iter().all(|report| !report.was_stopped && report.fatal.is_none()), "{what}");
-        assert_eq!(op(&reports[1], OpKind::Read).io_count, 500_000, "{what}");
-        let alone = side_by_side(&[load()], false);
-        assert!(!alone[0].was_stopped, "{what}");
-    }
-}
-
-/// Goal: whatever job ends first ends the others if it is to, however it ended; one that only makes files has ended
-/// nobody.
-#[test]
-fn every_job_that_is_to_end_others_does_so_but_one_that_only_makes_files() {
-    let ends = |job: Job| job.with(|plan| plan.scheduling.ends_others = true);
-    let fails = |job: Job| job.with(|plan| plan.scheduling.ends_others_on_error = true);
-    let cpuio = Job::new(EngineKind::Cpuio).time(10 * MS).with(|plan| {
-        plan.cpu_load = Some(CpuLoad { percent: 100, chunk_ns: MS, sorts: false, ends_with_io: false });
-    });
-    // A disk that is not described cannot be made.
-    let impossible = || Job::new(EngineKind::Simulated);
-    for first in [ends(shell("true")), fails(shell("false")), ends(cpuio), ends(impossible()), fails(impossible())] {
-        let what = format!("{:?}", first.plan.scheduling);
-        let reports = side_by_side(&[first, null().ios(u64::MAX)], false);
-        assert!(reports[1].was_stopped, "{what}");
-    }
-    let jobs = [ends(null().with(|plan| plan.handling.creates_only = true)), null().ios(500_000), fails(shell("true"))];
-    let reports = side_by_side(&jobs, false);
-    assert_eq!((op(&reports[1], OpKind::Read).io_count, reports[1].was_stopped), (500_000, false));
-}
-
 fn judged(mut job: Job, most: usize) -> (Job, Arc<Counted>) {
     let judge = Arc::new(Counted { spans: Mutex::default(), left: Mutex::default(), most });
     let criterion = Criterion { variable: CriterionVariable::Ios, is_slope: false, limit: 1.0, is_percent: true };
@@ -500,9 +381,7 @@ fn results_of_a_worker_that_has_ended_are_its_last() {
         [op(&report, OpKind::Read).io_count, op(&report, OpKind::Write).io_count]
     );
     assert_eq!((told.series, told.elapsed_ns), (report.series, report.elapsed_ns));
-    for job in [shell("true"), null().with(|plan| plan.handling.creates_only = true), Job::new(EngineKind::Simulated)] {
-        assert!(asked(job).1.ops.is_empty());
-    }
+    assert!(asked(Job::new(EngineKind::Simulated)).1.ops.is_empty());
 }
 
 fn with_backlog(change: impl FnOnce(&mut Verify)) -> Job {

@@ -3,7 +3,10 @@
 
 mod common;
 
-use common::{Job, KIB, MIB, Open, assert_clean, assert_consistent, filled, folder, has_direct, op, skip, target};
+use common::{
+    Job, KIB, MIB, Open, assert_clean, assert_consistent, engines_with_priorities, filled, folder, has_direct, op,
+    share, skip, target,
+};
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -11,10 +14,7 @@ use trueio_direct::BufferPool;
 use trueio_engine::{
     Completion, Engine, EngineSetup, IoUringEngine, LibaioEngine, Request, Start, TargetFile, TrimCall, availability,
 };
-use trueio_model::{
-    Advice, BlockSizes, Checksum, ContentKind, CpuLoad, EngineKind, Histogram, IoPriority, OpKind, PriorityShare,
-    UringOptions, WriteFlags,
-};
+use trueio_model::{Advice, BlockSizes, Checksum, ContentKind, EngineKind, OpKind, UringOptions, WriteFlags};
 
 /// The engines on files that work here.
 fn engines() -> Vec<EngineKind> {
@@ -298,28 +298,6 @@ fn posixaio_says_on_how_many_threads_it_is() {
     assert!(report.engine_notes.iter().any(|note| note.contains("8 threads")), "{:?}", report.engine_notes);
 }
 
-#[test]
-fn cpuio_is_busy_for_its_share_and_has_no_figures() {
-    let mut shares = Vec::new();
-    for percent in [10, 100] {
-        let job = Job::new(EngineKind::Cpuio).time(400 * common::MS).with(|plan| {
-            plan.cpu_load = Some(CpuLoad { percent, chunk_ns: 20 * common::MS, sorts: false, ends_with_io: false });
-        });
-        let report = job.run();
-        assert_eq!((report.fatal, report.ops.len()), (None, 0));
-        assert!((400..20_000).contains(&(report.elapsed_ns / common::MS)), "{}", report.elapsed_ns);
-        shares.push((report.threads.user_ns + report.threads.system_ns) * 100 / report.elapsed_ns);
-    }
-    // How much of its busy spans it really had is up to who else wants the processors.
-    assert!(shares[0] <= 15 && shares[0] < shares[1] && shares[1] <= 101, "{shares:?} % for 10 % and 100 %");
-    let job = Job::new(EngineKind::Cpuio).time(600 * common::S);
-    let job = job.with(|plan| {
-        plan.cpu_load = Some(CpuLoad { percent: 1, chunk_ns: 100_000_000_000, sorts: true, ends_with_io: false })
-    });
-    let (report, obeyed) = job.run_and_stop(std::time::Duration::from_millis(50));
-    assert!(report.was_stopped && obeyed < std::time::Duration::from_secs(30), "{obeyed:?}");
-}
-
 /// Goal: the engines on names do what they say, once for each name, and leave nothing.
 /// Method: while the worker waits at its end, the directory is looked into; afterwards it is gone.
 #[test]
@@ -387,20 +365,6 @@ fn trimwrite_leaves_what_was_written() {
 }
 
 /// A share of reads or writes.
-fn share(op: OpKind, percent: u8, class: u8, level: u8) -> PriorityShare {
-    PriorityShare { op, length_bytes: None, percent, priority: IoPriority { class, level, hint: 0 } }
-}
-
-/// The engines that give single I/Os priorities, where they work.
-fn engines_with_priorities() -> Vec<EngineKind> {
-    let has = |engine: &EngineKind| matches!(engine, EngineKind::Libaio | EngineKind::IoUring);
-    let engines: Vec<EngineKind> = engines().into_iter().filter(has).collect();
-    if engines.len() < 2 {
-        skip("io_uring", "an engine that gives I/Os priorities does not work here");
-    }
-    engines
-}
-
 /// I/Os of a file through an engine, each in a slot of its own: the result, and the share that the engine drew.
 fn transfers<E: Engine>(mut engine: E, op: OpKind, pool: &BufferPool, slots: u32) -> Vec<(i64, u8)> {
     for slot in 0..slots {
@@ -461,55 +425,6 @@ fn the_kernel_is_told_the_priority_of_each_io_and_of_no_other() {
     }
 }
 
-/// Goal: latencies by priority are all latencies, each once, and shares are what was asked for.
-/// Method: a mixed job of 20,000 I/Os with a fixed seed, of two sizes. A share may be off by 5 deviations of the binomial
-/// distribution of as many draws.
-#[test]
-fn latencies_by_priority_add_up_to_all_and_shares_are_as_asked_for() {
-    let folder = folder();
-    for engine in engines_with_priorities() {
-        for depth in [1, 8] {
-            let path = filled(folder.path(), engine.name(), MIB);
-            let job = Job::new(engine).depth(depth).on(&[&path], MIB, Open::ReadWrite).mixed(60).seed(5);
-            let sizes = BlockSizes::Weighted(vec![(4096, 50), (8192, 50)]);
-            let job = job.sizes(sizes).ios(20_000).with(|plan| {
-                plan.scheduling.io_priority = Some((2, 4));
-                plan.priorities = vec![
-                    PriorityShare { length_bytes: Some(8192), ..share(OpKind::Read, 30, 2, 1) },
-                    PriorityShare { length_bytes: Some(8192), ..share(OpKind::Read, 20, 3, 0) },
-                    // The worker's own priority, said once more, is the same one.
-                    share(OpKind::Write, 10, 2, 4),
-                    share(OpKind::Write, 25, 2, 7),
-                ];
-            });
-            let report = job.run();
-            assert_clean(&report, engine.name());
-            for (kind, priorities, percents) in [
-                (OpKind::Read, &["2/4", "2/1", "3/0"][..], &[50.0, 30.0, 20.0][..]),
-                (OpKind::Write, &["2/4", "2/7"][..], &[75.0, 25.0][..]),
-            ] {
-                let record = op(&report, kind);
-                let found: Vec<String> = record.priorities.iter().map(|of| of.priority.to_string()).collect();
-                assert_eq!(found, priorities);
-                // Of reads those of 8 KiB are drawn for; those of 4 KiB all have the worker's own.
-                let large = record.byte_count / 4096 - record.io_count;
-                let drawn = if kind == OpKind::Read { large } else { record.io_count };
-                let (mut completion, mut total) = (Histogram::new(), Histogram::new());
-                for (index, (of, percent)) in record.priorities.iter().zip(percents).enumerate() {
-                    completion.merge(&of.latency.completion);
-                    total.merge(&of.latency.total);
-                    let (n, p) = (drawn as f64, percent / 100.0);
-                    let others = if index == 0 { record.io_count - drawn } else { 0 };
-                    let off = (of.latency.total.count() as f64 - others as f64 - n * p).abs();
-                    assert!(off <= 5.0 * (n * p * (1.0 - p)).sqrt(), "{kind} {} is off by {off} of {n}", of.priority);
-                }
-                assert_eq!(completion, record.latency.completion, "{} {kind}", engine.name());
-                assert_eq!(total, record.latency.total, "{} {kind}", engine.name());
-            }
-        }
-    }
-}
-
 /// What ends in the ramp is counted nowhere; and without shares nothing is told apart.
 #[test]
 fn a_ramp_is_not_counted_by_priority_and_no_shares_are_no_records() {
@@ -529,22 +444,6 @@ fn a_ramp_is_not_counted_by_priority_and_no_shares_are_no_records() {
     }
 }
 
-/// A priority that the kernel does not let this thread have fails the worker before its first I/O, with the reason, and
-/// whoever made the threads of the process keeps his.
-#[test]
-fn a_priority_that_the_kernel_refuses_is_told_before_the_first_io() {
-    let folder = folder();
-    let path = filled(folder.path(), "file", MIB);
-    for engine in engines_with_priorities() {
-        let job = Job::new(engine).on(&[&path], MIB, Open::ReadOnly);
-        let report = job.with(|plan| plan.priorities = vec![share(OpKind::Read, 1, 7, 0)]).run();
-        let fatal = report.fatal.expect("it is refused");
-        assert!(fatal.contains("I/O priority 7/0") && fatal.contains("Invalid argument"), "{fatal}");
-        assert!(report.ops.is_empty(), "{:?}", report.ops);
-    }
-}
-
-/// Each I/O's line has the priority that it was given.
 #[test]
 fn logged_ios_have_their_priorities() {
     let folder = folder();

@@ -4,6 +4,7 @@
 //! creates them with `O_EXCL`. A file that is to be removed is unlinked as soon as it is open.
 
 use crate::Observer;
+use crate::credentials::Acting;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use trueio_direct::{AlignedBuffer, DirectFile, Granted, OpenOptions, Policy};
-use trueio_engine::{Acting, FileLock, RandomFill, TargetFile, TrimCall, ZoneMap};
+use trueio_engine::{FileLock, RandomFill, TargetFile, TrimCall, ZoneMap};
 use trueio_model::{DirectPolicy, FilePlan, JobPlan, Locking, Prepare, SyncMode, UserPlan};
 
 /// Bytes written at once when a file is filled.

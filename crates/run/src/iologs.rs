@@ -10,13 +10,14 @@
 
 use crate::Observer;
 use crate::logs::{LogError, join};
+use crate::output_file::create_output;
 use crate::shown::Shown;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
-use trueio_engine::{IoStep, IssuedIo, LogChunk, LogDoor, create_output, log_channel};
+use trueio_engine::{IoStep, IssuedIo, LogChunk, LogDoor, log_channel};
 use trueio_model::{IOLOG_HEADER, JobPlan, OpKind};
 
 /// What could not be written where lines about I/Os could not be.

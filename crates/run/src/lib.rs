@@ -12,6 +12,7 @@
 //! Cannot do: plan, print, store. Those are others' work; progress goes to an [`Observer`].
 
 mod bandwidth;
+mod credentials;
 mod criterion;
 mod descriptors;
 mod files;
@@ -20,18 +21,23 @@ mod interrupt;
 mod iologs;
 mod logs;
 mod merge;
+mod output_file;
 mod packed;
 mod phase;
 mod settle;
 mod shown;
 mod strace;
+mod worker;
 
 pub use bandwidth::BandwidthSpan;
+pub use credentials::{Access, Acting, become_user, may_use, user_of};
 pub use files::FileError;
 pub use interrupt::{signal_received, watch_signals};
 pub use logs::LogError;
+pub use output_file::{create_output, open_output};
 pub use packed::{InflateError, inflate_log};
 pub use strace::why_no_strace;
+pub use worker::run_worker;
 
 use files::{Prepared, Sharing};
 use logs::SharedFiles;

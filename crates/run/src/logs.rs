@@ -19,6 +19,7 @@
 //!
 //! Source: logs of fio 3.33 and 3.42.
 
+use crate::output_file::{create_output, open_output};
 use crate::packed::{Packer, Priority, Sample};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -29,7 +30,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
-use trueio_engine::{LogChunk, LogDoor, LoggedIo, create_output, log_channel, open_output, operations};
+use trueio_engine::{LogChunk, LogDoor, LoggedIo, log_channel, operations};
 use trueio_model::{IoPriority, JobPlan, LogKind, LogPlan, LogWindow, OpKind, OpMix};
 
 /// Columns of a line of histograms before any are joined: fio's buckets.

@@ -6,7 +6,9 @@ use crate::files::{FileError, Prepared, acting};
 use crate::iologs::Iologs;
 use crate::logs::{Logs, SharedFiles};
 use crate::merge::merge;
+use crate::output_file::create_output;
 use crate::strace::Strace;
+use crate::worker::run_worker;
 use crate::{Observer, Tick, process_cpu, stopped};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use trueio_device::System;
 use trueio_engine::{
-    AnyClock, Flow, Gate, Progress, Snapshot, SpanJudge, Start, TargetFile, WorkerContext, WorkerReport, run_worker,
+    AnyClock, Flow, Gate, Progress, Snapshot, SpanJudge, Start, TargetFile, WorkerContext, WorkerReport,
 };
 use trueio_evidence::{Observation, PhaseFacts, SyscallWatch, Watch, judge};
 use trueio_model::{
@@ -365,6 +367,7 @@ impl Setting<'_> {
                         waits_for,
                         ends_with,
                         gate: Some(gate),
+                        create_file: |path| create_output(path),
                         passed: Cell::default(),
                         flow: job
                             .control

@@ -1,65 +1,102 @@
-//! A job that another program does gets a record with evidence, as every job does.
+//! Jobs whose I/O another program does.
 
-use std::sync::atomic::AtomicBool;
-use trueio_device::{System, target_facts};
-use trueio_job::{Machine, Target, plan};
-use trueio_model::{CheckOutcome, JobSpec, OpKind, Origin, Outcome, RunRecord};
-use trueio_run::{Observer, Request, run};
+#[path = "../../engine/tests/common/mod.rs"]
+mod common;
 
-struct Silent;
-impl Observer for Silent {}
+use common::{Job, MIB, Open, folder, op};
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use trueio_engine::WorkerReport;
+use trueio_model::{CommandPlan, EngineKind, OpKind};
 
-fn look(path: &str) -> Target {
-    let path = std::path::Path::new(path);
-    if !path.exists() {
-        return Target::Missing;
-    }
-    target_facts(&System::live(), path)
-        .map_or_else(|e| Target::Unreadable(e.to_string()), |f| Target::Present(f.into()))
+/// A job on a file of `MIB` zeros by this program.
+fn job(path: &Path, arguments: &[&str]) -> Job {
+    std::fs::write(path, vec![0; MIB as usize]).unwrap();
+    let job = Job { runner: trueio_run::run_worker, ..Job::new(EngineKind::Command) }
+        .on(&[path], MIB, Open::ReadWrite)
+        .op(OpKind::Write);
+    let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
+    job.with(|plan| plan.command = Some(CommandPlan { arguments }))
 }
 
-fn record(options: &[(&str, &str)]) -> RunRecord {
-    let mut spec = JobSpec::new("dd");
-    for (name, value) in options {
-        spec.set(name, *value, Origin::Preset { name: "test".into() });
-    }
-    let machine = Machine { idle_baseline_ns: 50_000_000, programs: vec!["dd".into()], ..Machine::unknown() };
-    let plan = plan(&[spec.clone()], &look, &machine).expect("a plan");
-    let request = Request { kind: "run".into(), command: Vec::new(), spec: vec![spec], plan, has_evidence: true };
-    run(request, &AtomicBool::new(false), &mut Silent)
+fn why(report: &WorkerReport) -> &str {
+    report.fatal.as_deref().unwrap_or("")
 }
 
 #[test]
-fn what_another_program_wrote_is_counted_at_the_disk_and_its_cpu_time_is_the_phases() {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-    let directory = folder.path().to_str().expect("UTF-8");
-    let record = record(&[
-        ("rw", "write"),
-        ("bs", "512k"),
-        ("size", "16m"),
-        ("directory", directory),
-        ("fallocate", "truncate"),
-        ("zero_buffers", "true"),
-        ("end_fsync", "true"),
-        ("command", "dd if=/dev/zero of={file} bs={bs} count={count} conv=notrunc"),
-    ]);
-    assert_eq!(record.outcome, Outcome::Complete);
-    let phase = &record.phases[0];
-    let job = &phase.jobs[0];
-    let counted = |op| job.ops.iter().find(|record| record.op == op).map(|record| (record.io_count, record.byte_count));
-    assert_eq!((counted(OpKind::Write), counted(OpKind::Sync)), (Some((1, 16 << 20)), Some((1, 0))));
-    assert!(phase.cpu.total_ns() >= job.threads.user_ns + job.threads.system_ns, "{:?}", phase.cpu);
-    for check in &phase.checks {
-        println!("{} {:?} {}", check.name, check.outcome, check.sentence);
-    }
-    let check = |name: &str| phase.checks.iter().find(|check| check.name == name).expect(name);
-    // The content is known from the job; being another program is held against nobody.
-    assert_eq!(check("content").outcome, CheckOutcome::Suspect);
-    assert_ne!(check("call_results").outcome, CheckOutcome::Contradicted);
-    if phase.devices.iter().any(|device| device.measured.write_bytes > 0) {
-        assert_eq!(check("block_layer_bytes").outcome, CheckOutcome::Passed, "{:?}", check("block_layer_bytes"));
-        assert_ne!(check("foreign_io").outcome, CheckOutcome::Contradicted);
-    }
-    let left: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder").collect();
-    assert!(left.is_empty(), "{left:?}");
+fn a_program_writes_the_file_that_it_is_given_and_is_timed_with_the_sync_call_after_it() {
+    let folder = folder();
+    let path = folder.path().join("file");
+    let source = folder.path().join("source");
+    let content: Vec<u8> = (0..MIB).map(|i| (i % 251) as u8).collect();
+    std::fs::write(&source, &content).unwrap();
+    let from = format!("if={}", source.display());
+    let mut job = job(&path, &["dd", &from, "of={file}", "bs=65536", "count=16", "conv=notrunc"]);
+    job.plan.flush.end_fsync = true;
+    // It needs no name.
+    std::fs::remove_file(&path).unwrap();
+    let report = job.run();
+    assert_eq!(report.fatal, None);
+    let mut written = vec![0; MIB as usize];
+    std::os::unix::fs::FileExt::read_exact_at(&*job.files[0].file, &mut written, 0).unwrap();
+    assert!(written == content);
+    let (writes, syncs) = (op(&report, OpKind::Write), op(&report, OpKind::Sync));
+    assert_eq!((writes.io_count, writes.byte_count, syncs.io_count), (1, MIB, 1));
+    let (program, sync) = (writes.latency.total.max_ns().unwrap(), syncs.latency.total.max_ns().unwrap());
+    assert!(
+        program + sync <= report.elapsed_ns + report.elapsed_ns / 20,
+        "{program} + {sync} of {}",
+        report.elapsed_ns
+    );
+    assert!(report.threads.user_ns + report.threads.system_ns > 0, "the program's CPU time is the job's");
+    // Sixteen writes and what dd says at its end.
+    let note = &report.engine_notes[0];
+    let calls: u64 = note.split("counted ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((16..30).contains(&calls), "{note}");
+}
+
+#[test]
+fn a_program_that_fails_or_writes_too_little_fails_the_job_and_its_last_words_are_told() {
+    let folder = folder();
+    let path = folder.path().join("file");
+    let report = job(&path, &["dd", "if=/nonexistent/file", "of={file}"]).run();
+    assert!(
+        why(&report).contains("`dd` ended with 1: dd: ") && why(&report).contains("/nonexistent/file"),
+        "{report:?}"
+    );
+    let report = job(&path, &["dd", "if=/dev/zero", "of={file}", "bs=4096", "count=1", "conv=notrunc"]).run();
+    assert!(
+        why(&report).contains("`dd` ended well and wrote") && why(&report).contains("of 1048576 bytes"),
+        "{report:?}"
+    );
+    let report = job(&path, &["no-such-program-anywhere", "{file}"]).run();
+    assert!(why(&report).contains("cannot be started: No such file"), "{report:?}");
+    assert!(report.ops.is_empty());
+}
+
+#[test]
+fn a_program_that_does_not_end_is_ended_when_the_run_is_stopped() {
+    let folder = folder();
+    let path = folder.path().join("file");
+    // `sleep` refuses the path as an interval.
+    let report = job(&path, &["sleep", "30", "{file}"]).run();
+    assert!(!report.was_stopped && why(&report).contains("ended with 1"), "{report:?}");
+    let forever = ["dd", "if=/dev/zero", "of=/dev/null"];
+    let (report, obeyed) = job(&path, &forever).run_and_stop(Duration::from_millis(300));
+    assert!(report.was_stopped && report.fatal.is_none(), "{report:?}");
+    assert!(obeyed < Duration::from_secs(60), "{obeyed:?}");
+    let ready = folder.path().join("ready");
+    let script = format!("trap '' TERM; touch {}; while :; do sleep 0.1; done", ready.display());
+    let job = job(&path, &["sh", "-c", &script]);
+    let (report, asked) = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| job.run());
+        while !ready.exists() && !worker.is_finished() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let asked = Instant::now();
+        job.stop.store(true, Relaxed);
+        (worker.join().expect("the worker does not panic"), asked)
+    });
+    assert!(report.was_stopped && asked.elapsed() > Duration::from_secs(2), "{report:?}");
 }

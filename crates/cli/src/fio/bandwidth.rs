@@ -10,9 +10,8 @@ use crate::failure::Failure;
 use std::fs::File;
 use std::io::Write;
 use std::time::Duration;
-use trueio_engine::create_output;
 use trueio_job::{FileUse, Role};
-use trueio_run::BandwidthSpan;
+use trueio_run::{BandwidthSpan, create_output};
 
 /// In the order of directions.
 const NAMES: [&str; 3] = ["agg-read_bw.log", "agg-write_bw.log", "agg-trim_bw.log"];

@@ -16,11 +16,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use trueio_engine::{become_user, create_output, user_of};
 use trueio_job::fio::{FioError, FioRequest};
 use trueio_job::{FileUse, Role, user_said};
 use trueio_model::{PhaseRecord, RunRecord, SteadyState, UserPlan};
-use trueio_run::{BandwidthSpan, Observer, Tick, watch_signals};
+use trueio_run::{BandwidthSpan, Observer, Tick, become_user, create_output, user_of, watch_signals};
 
 /// The commands of one job, each with the file for what it prints.
 #[derive(Debug)]

@@ -6,15 +6,16 @@ use trueio_model::{BlockPattern, Verify};
 
 /// Seals blocks before they are written and checks them when they are back.
 #[derive(Debug, Clone)]
-pub(crate) struct BlockSeal {
+pub struct BlockSeal {
     verify: Verify,
 }
 
 /// What was expected, and what was found, in words.
-pub(crate) type Difference = (String, String);
+pub type Difference = (String, String);
 
 impl BlockSeal {
-    pub(crate) fn new(verify: Verify) -> Self {
+    /// Returns the seal of a job that verifies so.
+    pub fn new(verify: Verify) -> Self {
         Self { verify }
     }
 
@@ -62,7 +63,7 @@ impl BlockSeal {
     ///
     /// # Errors
     /// The first difference.
-    pub(crate) fn check(&self, block: &mut [u8], run: u64, offset: u64, sequence: u64) -> Result<(), Difference> {
+    pub fn check(&self, block: &mut [u8], run: u64, offset: u64, sequence: u64) -> Result<(), Difference> {
         let checksum = self.verify.checksum;
         if checksum.has_header() {
             for (header, piece) in self.headers(block, run, offset, sequence) {

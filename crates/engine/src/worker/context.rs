@@ -8,6 +8,9 @@ use crate::snapshot::Snapshot;
 use crate::target::TargetFile;
 use crate::zones::ZoneMap;
 use std::cell::Cell;
+use std::fs::File;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use trueio_model::JobPlan;
@@ -61,6 +64,8 @@ pub struct WorkerContext<'a> {
     pub ends_with: &'a [&'a Gate],
     /// The gate at which others wait for this job.
     pub gate: Option<&'a Gate>,
+    /// Creates a file for what verification leaves in the current directory.
+    pub create_file: fn(&Path) -> io::Result<File>,
     /// How far the worker is, for whoever has to say that it will come no further.
     pub passed: Cell<Passed>,
 }
@@ -93,6 +98,7 @@ impl<'a> WorkerContext<'a> {
             waits_for: &[],
             ends_with: &[],
             gate: None,
+            create_file: |path| File::create_new(path),
             passed: Cell::default(),
         }
     }
@@ -106,7 +112,7 @@ impl WorkerContext<'_> {
     }
 
     /// The worker is ready; returns when it may begin.
-    pub(crate) fn reached(&self) {
+    pub fn reached(&self) {
         self.ready();
         self.waits_for.iter().for_each(|gate| gate.wait(self.stop));
     }
@@ -125,7 +131,7 @@ impl WorkerContext<'_> {
 
     /// The worker has done its last measured I/O; ends those beside it if the job is to, and returns when the phase's
     /// end is released.
-    pub(crate) fn finished(&self, has_failed: bool) {
+    pub fn finished(&self, has_failed: bool) {
         self.end_others(has_failed);
         self.passed.set(Passed::End);
         if let Some(gate) = self.gate {
@@ -146,8 +152,19 @@ impl WorkerContext<'_> {
         self.start.abandon(passed == Passed::Nothing);
     }
 
-    /// What whoever asks for the worker's results is told from now on.
-    pub(crate) fn tell(&self, report: impl FnOnce() -> WorkerReport) {
+    /// Passes the start and the end of a worker that cannot run, so that no other worker waits for it.
+    pub fn give_up(&self, reason: String) -> WorkerReport {
+        self.publish(WorkerReport::empty);
+        if let Some(judge) = self.judge {
+            judge.leaves(0);
+        }
+        self.ready();
+        self.finished(true);
+        WorkerReport::failed(reason)
+    }
+
+    /// Publishes the final report; later snapshots return it.
+    pub fn publish(&self, report: impl FnOnce() -> WorkerReport) {
         if let Some(snapshot) = self.snapshot {
             snapshot.settle(report());
         }

@@ -1,6 +1,6 @@
 //! What comes with time and not with an I/O: the ramp's end, a row's end, windows, the deadline.
 
-use super::usage::{thread_usage, used};
+use super::usage::{thread_usage, usage_between};
 use super::{Worker, has_work_per_io};
 use crate::batch::{ADAPTED_BATCH_MAX, adapted_batch};
 use crate::clock::Clock;
@@ -95,7 +95,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
     /// The last I/O was done at `last`: what was counted until then is what anybody is told from now on.
     pub(super) fn give_last(&self, last: u64) {
         let elapsed_ns = if self.is_ramping { 0 } else { self.clock.to_ns(last.saturating_sub(self.measured_from)) };
-        self.context.tell(|| self.so_far(elapsed_ns));
+        self.context.publish(|| self.so_far(elapsed_ns));
     }
 
     /// What was counted so far. Only right after the end of a row.
@@ -105,7 +105,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             ops,
             series,
             elapsed_ns,
-            threads: used(&self.usage_from, &thread_usage(), elapsed_ns),
+            threads: usage_between(&self.usage_from, &thread_usage(), elapsed_ns),
             queue: (!E::BLOCKS).then_some(self.recorder.queue),
             failures: self.failures.clone(),
             ..WorkerReport::empty()

@@ -3,7 +3,7 @@
 use super::Worker;
 use super::launch::chain;
 use super::supply::SOURCE_WAIT_BUSY;
-use super::usage::{thread_usage, used};
+use super::usage::{thread_usage, usage_between};
 use crate::batch::ADAPTED_BATCH_MAX;
 use crate::clock::Clock;
 use crate::engines::Engine;
@@ -73,7 +73,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         }
         if let Some(verifier) = self.verifier.as_ref().filter(|verifier| wrote && verifier.plan.saves_state) {
             let state = verifier.state(plan, self.context.worker, self.issued());
-            self.notes.push(state.save(&plan.verify_state_file(self.context.worker)));
+            self.notes.push(state.save(&plan.verify_state_file(self.context.worker), self.context.create_file));
         }
         let can_verify = self.fatal.is_none() && !self.has_failures() && !self.was_stopped;
         if wrote
@@ -129,7 +129,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             elapsed_ns,
             pacing_lateness,
             backlog_count,
-            threads: used(&self.usage_from, &usage, elapsed_ns),
+            threads: usage_between(&self.usage_from, &usage, elapsed_ns),
             queue,
             failures: self.failures,
             verify_failures: self.verify_failures,

@@ -130,7 +130,7 @@ impl Gate {
     }
 
     /// Workers that have not ended.
-    pub(crate) fn count(&self) -> u32 {
+    pub fn count(&self) -> u32 {
         *self.lock()
     }
 

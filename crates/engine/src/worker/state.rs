@@ -4,10 +4,10 @@
 //! Cannot: know that the file that is read belongs to the disk that is compared; it names the job, its seed and its
 //! worker, and what does not agree is refused.
 
-use crate::output_file::create_output;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
+use std::path::Path;
 use trueio_model::JobPlan;
 
 const FORMAT: &str = "trueio-verify-state";
@@ -83,11 +83,11 @@ impl VerifyState {
     }
 
     /// Writes it to a file; a sentence that says where, or why not.
-    pub(super) fn save(&self, name: &str) -> String {
+    pub(super) fn save(&self, name: &str, create: fn(&Path) -> io::Result<File>) -> String {
         let text = serde_json::to_string(self).unwrap_or_else(|e| unreachable!("plain values are JSON: {e}"));
         // It says what can be compared after a power cut, so it must outlast one.
         let write = |mut file: File| file.write_all((text + "\n").as_bytes()).and_then(|()| file.sync_all());
-        match create_output(name).and_then(write) {
+        match create(Path::new(name)).and_then(write) {
             Ok(()) => format!("verify: the state is in `{name}`"),
             Err(error) => format!("verify: the state could not be written to `{name}`: {error}"),
         }

@@ -5,7 +5,7 @@
 use trueio_model::ThreadUsage;
 
 /// What the calling thread has used so far.
-pub(crate) fn thread_usage() -> ThreadUsage {
+pub fn thread_usage() -> ThreadUsage {
     // SAFETY: the kernel fills the structure that is handed to it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -16,7 +16,7 @@ pub(crate) fn thread_usage() -> ThreadUsage {
 }
 
 /// What the kernel accounts for, without a measured time.
-pub(crate) fn usage_of(usage: &libc::rusage) -> ThreadUsage {
+pub fn usage_of(usage: &libc::rusage) -> ThreadUsage {
     let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
     let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
     ThreadUsage {
@@ -30,7 +30,7 @@ pub(crate) fn usage_of(usage: &libc::rusage) -> ThreadUsage {
 }
 
 /// What was used between two readings of a thread that measured for `elapsed_ns`.
-pub(crate) fn used(from: &ThreadUsage, to: &ThreadUsage, elapsed_ns: u64) -> ThreadUsage {
+pub fn usage_between(from: &ThreadUsage, to: &ThreadUsage, elapsed_ns: u64) -> ThreadUsage {
     ThreadUsage {
         user_ns: to.user_ns.saturating_sub(from.user_ns),
         system_ns: to.system_ns.saturating_sub(from.system_ns),

@@ -9,15 +9,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use trueio_engine::{
-    AnyClock, IssuedIo, LogDoor, LoggedIo, Progress, Snapshot, Start, TargetFile, TrimCall, WorkerContext,
-    WorkerReport, choose_clock, log_channel, run_worker,
+    AnyClock, Flow, Gate, IssuedIo, LogDoor, LoggedIo, Progress, Snapshot, Start, TargetFile, TrimCall, WorkerContext,
+    WorkerReport, availability, choose_clock, log_channel, run_worker,
 };
 use trueio_model::{
-    Arrivals, BlockSizes, EngineKind, FilePlan, Histogram, JobPlan, OpKind, OpMix, OpRecord, Order, Pace, Prepare,
-    ReplayPlan, ReplaySettings, SimulatedDevice, Think, UringOptions, Verify, scan_iolog,
+    Arrivals, BlockSizes, EngineKind, FilePlan, Histogram, IoPriority, JobPlan, OpKind, OpMix, OpRecord, Order, Pace,
+    Prepare, PriorityShare, ReplayPlan, ReplaySettings, SimulatedDevice, Think, UringOptions, Verify, scan_iolog,
 };
 
 pub const KIB: u64 = 1 << 10;
@@ -57,6 +58,8 @@ pub struct Job {
     pub judge: Option<Arc<dyn trueio_engine::SpanJudge>>,
     pub flow: Option<Arc<trueio_engine::Flow>>,
     pub zones: Vec<Arc<trueio_engine::ZoneMap>>,
+    /// Runs a worker: the engine's function, or that of crate `run` for jobs without measured I/O.
+    pub runner: fn(&WorkerContext<'_>) -> WorkerReport,
 }
 
 impl Job {
@@ -78,6 +81,7 @@ impl Job {
             judge: None,
             flow: None,
             zones: Vec::new(),
+            runner: run_worker,
         }
     }
 
@@ -239,7 +243,7 @@ impl Job {
         let progress = Progress::default();
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| {
-                run_worker(&WorkerContext {
+                (self.runner)(&WorkerContext {
                     worker: self.worker,
                     sample_window,
                     log: self.log.clone(),
@@ -265,6 +269,62 @@ impl Job {
             (worker.join().expect("the worker does not panic"), asked.elapsed())
         })
     }
+}
+
+/// Runs workers side by side, which share a flow and a flag that ends them; if `waits`, each waits for those before it.
+/// Where they do not end, the test has failed.
+pub fn side_by_side(jobs: &[Job], waits: bool) -> Vec<WorkerReport> {
+    let (sender, receiver) = std::sync::mpsc::channel::<()>();
+    let (start, stop, flow, clock) = (Start::new(), AtomicBool::new(false), Flow::default(), choose_clock());
+    let gates: Vec<Gate> = jobs.iter().map(|_| Gate::new(1)).collect();
+    let progress = Progress::default();
+    std::thread::scope(|scope| {
+        let (start, stop, flow, progress, gates) = (&start, &stop, &flow, &progress, &gates);
+        let run = move |index: usize, job: &Job| {
+            let before: Vec<&Gate> = gates[..index].iter().filter(|_| waits).collect();
+            let does_io = |(other, _): &(usize, &Gate)| jobs[*other].plan.engine.does_io();
+            let beside: Vec<&Gate> = gates.iter().enumerate().filter(does_io).map(|(_, gate)| gate).collect();
+            (job.runner)(&WorkerContext {
+                flow: Some(flow),
+                waits_for: &before,
+                ends_with: &beside,
+                gate: Some(&gates[index]),
+                ..WorkerContext::new(&job.plan, &[], stop, start, progress, clock)
+            })
+        };
+        let threads: Vec<_> =
+            jobs.iter().enumerate().map(|(index, job)| scope.spawn(move || run(index, job))).collect();
+        let watcher = scope.spawn(move || {
+            let is_stuck = receiver.recv_timeout(Duration::from_secs(100)) == Err(RecvTimeoutError::Timeout);
+            if is_stuck {
+                stop.store(true, Relaxed);
+            }
+            is_stuck
+        });
+        start.wait_for(jobs.len() as u32);
+        start.open();
+        let reports: Vec<WorkerReport> =
+            threads.into_iter().map(|thread| thread.join().expect("no worker panics")).collect();
+        drop(sender);
+        assert!(!watcher.join().expect("it does not panic"), "they do not end: {reports:?}");
+        reports
+    })
+}
+
+/// A share of the I/Os of `op`, in percent, with an I/O priority of its own.
+pub fn share(op: OpKind, percent: u8, class: u8, level: u8) -> PriorityShare {
+    PriorityShare { op, length_bytes: None, percent, priority: IoPriority { class, level, hint: 0 } }
+}
+
+/// The engines that give single I/Os priorities, where they work.
+pub fn engines_with_priorities() -> Vec<EngineKind> {
+    let has = |engine: &EngineKind| matches!(engine, EngineKind::Libaio | EngineKind::IoUring);
+    let works = availability().into_iter().filter(|found| found.works);
+    let engines: Vec<EngineKind> = works.map(|found| found.engine).filter(has).collect();
+    if engines.len() < 2 {
+        skip("io_uring", "an engine that gives I/Os priorities does not work here");
+    }
+    engines
 }
 
 fn clock() -> AnyClock {

@@ -15,9 +15,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
-use trueio_engine::create_output;
 use trueio_job::fio::{Serve, Settings};
-use trueio_run::watch_signals;
+use trueio_run::{create_output, watch_signals};
 use trueio_wire::Address;
 
 /// The first word of a server in the background; then what it was handed, its socket's path and its process number's

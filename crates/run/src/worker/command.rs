@@ -14,10 +14,6 @@
 //!
 //! Sources: proc(5) `/proc/pid/io`, pidfd_open(2), wait4(2), getrusage(2).
 
-use crate::recorder::{Progress, WorkerReport};
-use crate::request::Request;
-use crate::verify::{self, BlockSeal};
-use crate::worker::{FAILURES_MAX, WorkerContext};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -26,7 +22,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use trueio_model::{CommandPlan, Histogram, LatencySet, OpKind, OpRecord, SeriesRow, ThreadUsage};
+use trueio_engine::{BlockSeal, FAILURES_MAX, Progress, WorkerContext, WorkerReport, usage_of};
+use trueio_model::{CommandPlan, Histogram, LatencySet, OpKind, OpRecord, SeriesRow, ThreadUsage, VerifyFailure};
 
 /// How often the program is looked at while it runs.
 const LOOK: Duration = Duration::from_millis(100);
@@ -45,7 +42,7 @@ struct Ended {
 }
 
 /// Runs the program of a job, from the phase's start to the last sync call.
-pub(crate) fn run(context: &WorkerContext<'_>, command: &CommandPlan) -> WorkerReport {
+pub(super) fn run(context: &WorkerContext<'_>, command: &CommandPlan) -> WorkerReport {
     let plan = context.plan;
     let prepared = prepare(context, command);
     context.reached();
@@ -87,11 +84,16 @@ fn compare(context: &WorkerContext<'_>, report: &mut WorkerReport) {
                 return;
             }
             report.verified_block_count += 1;
-            if let Err(difference) = seal.check(&mut block[..length], 0, at, 0) {
+            if let Err((expected, found)) = seal.check(&mut block[..length], 0, at, 0) {
                 report.verify_failure_count += 1;
                 if report.verify_failures.len() < FAILURES_MAX {
-                    let request = Request { op: OpKind::Read, offset: at, length: length as u32, ..Request::NONE };
-                    report.verify_failures.push(verify::failure(&target.path, &request, difference));
+                    report.verify_failures.push(VerifyFailure {
+                        path: target.path.clone(),
+                        offset: at,
+                        length: length as u64,
+                        expected,
+                        found,
+                    });
                 }
             }
             at += length as u64;
@@ -284,7 +286,7 @@ fn follow(pid: i32, context: &WorkerContext<'_>, begin: Instant) -> io::Result<E
     if waited != pid {
         return Err(io::Error::last_os_error());
     }
-    let usage = crate::worker::usage_of(&usage);
+    let usage = usage_of(&usage);
     Ok(Ended { status: ExitStatus::from_raw(status), usage, wrote, was_stopped: stopped_at.is_some() })
 }
 

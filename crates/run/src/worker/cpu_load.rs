@@ -5,18 +5,17 @@
 //!
 //! Cannot see: what else ran on its processor; the share is of its own thread's time.
 
-use crate::recorder::WorkerReport;
-use crate::worker::{WorkerContext, thread_usage, used};
 use std::hint::black_box;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use trueio_engine::{WorkerContext, WorkerReport, thread_usage, usage_between};
 use trueio_model::CpuLoad;
 
 /// How long a request to stop may go unnoticed.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Burns from the phase's start to the end of the job's time.
-pub(crate) fn run(context: &WorkerContext<'_>, load: &CpuLoad) -> WorkerReport {
+pub(super) fn run(context: &WorkerContext<'_>, load: &CpuLoad) -> WorkerReport {
     context.reached();
     let limits = &context.plan.limits;
     let begin = Instant::now();
@@ -51,7 +50,7 @@ pub(crate) fn run(context: &WorkerContext<'_>, load: &CpuLoad) -> WorkerReport {
     }
     report.was_stopped = wait == Wait::Stopped;
     report.elapsed_ns = begin.elapsed().saturating_sub(head).as_nanos() as u64;
-    report.threads = used(&usage, &thread_usage(), report.elapsed_ns);
+    report.threads = usage_between(&usage, &thread_usage(), report.elapsed_ns);
     report.engine_notes.push(format!("cpuio: {} % of a processor, in chunks of {} µs", load.percent, busy.as_micros()));
     context.finished(false);
     report

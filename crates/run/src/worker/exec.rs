@@ -14,14 +14,13 @@
 
 use crate::credentials::become_user;
 use crate::output_file::create_output;
-use crate::recorder::WorkerReport;
-use crate::worker::{WorkerContext, usage_of};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use trueio_engine::{WorkerContext, WorkerReport, usage_of};
 use trueio_model::{ExecPlan, UserPlan};
 
 /// How often the program is looked at.
@@ -30,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const GONE: Duration = Duration::from_secs(30);
 
 /// Runs the program from the phase's start to its end, or to the end of the job's time.
-pub(crate) fn run(context: &WorkerContext<'_>, plan: &ExecPlan) -> WorkerReport {
+pub(super) fn run(context: &WorkerContext<'_>, plan: &ExecPlan) -> WorkerReport {
     let prepared = prepare(plan, context.plan.user);
     context.reached();
     let limits = &context.plan.limits;

@@ -1,5 +1,6 @@
 //! Programs that run beside the jobs end with all that they started.
 
+#[path = "../../engine/tests/common/mod.rs"]
 mod common;
 
 use common::{Job, MS, folder};
@@ -13,7 +14,8 @@ use trueio_model::{EngineKind, ExecPlan};
 fn shell(script: &str, place: &Path) -> Job {
     let script = script.replace("PLACE", &place.display().to_string());
     let arguments = vec!["/bin/sh".to_owned(), "-c".to_owned(), script];
-    Job::new(EngineKind::Exec).with(|plan| plan.exec = Some(ExecPlan { arguments, grace_ns: 100 * MS, output: None }))
+    Job { runner: trueio_run::run_worker, ..Job::new(EngineKind::Exec) }
+        .with(|plan| plan.exec = Some(ExecPlan { arguments, grace_ns: 100 * MS, output: None }))
 }
 
 /// The number that a child wrote, once it has.

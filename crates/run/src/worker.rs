@@ -1,0 +1,39 @@
+//! One worker of a job, on a thread of its own: applies the thread's settings, then runs what the job is.
+//!
+//! A measured job goes to the engine. The others do no measured I/O: `exec` runs a program next to other jobs, `cpuio`
+//! keeps a processor busy, a `command` is a program that does the I/O, `create_only` only prepares files.
+
+mod command;
+mod cpu_load;
+mod exec;
+mod thread;
+
+use thread::{act_as_user, apply_scheduling};
+use trueio_engine::{WorkerContext, WorkerReport};
+
+/// Runs one worker to its end on the calling thread, which takes on the job's settings for good. Blocks until the
+/// phase's start is opened.
+pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
+    let plan = context.plan;
+    if plan.command.is_some() || !plan.is_measured() {
+        // No figures exist while it runs.
+        context.publish(WorkerReport::empty);
+    }
+    let report = match (&plan.command, &plan.exec, &plan.cpu_load) {
+        (Some(command), ..) => Ok(command::run(context, command)),
+        _ if plan.handling.creates_only => {
+            context.reached();
+            context.finished(false);
+            Ok(WorkerReport::empty())
+        }
+        // The program takes on the user, this thread does not: it has to end the program.
+        (_, Some(program), _) => apply_scheduling(plan, context.worker).map(|()| exec::run(context, program)),
+        (.., Some(load)) => apply_scheduling(plan, context.worker)
+            .and_then(|()| act_as_user(plan))
+            .map(|()| cpu_load::run(context, load)),
+        _ => apply_scheduling(plan, context.worker)
+            .and_then(|()| act_as_user(plan))
+            .map(|()| trueio_engine::run_worker(context)),
+    };
+    report.unwrap_or_else(|error| context.give_up(error))
+}
