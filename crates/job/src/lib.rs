@@ -13,26 +13,33 @@
 //! targets come in through [`FactsSource`], so nothing here opens, reads or touches a device.
 
 pub mod explain;
+pub mod facts;
 pub mod fio;
 pub mod flags;
 pub mod in_use;
+mod input;
 pub mod option;
 pub mod options;
 pub mod outputs;
+mod paths;
 pub mod plan;
 pub mod reference;
 pub mod refusal;
+mod seed;
 pub mod table;
 pub mod toml;
 pub mod value;
 pub mod values;
 
 pub use explain::{explain, explain_refusal};
+pub use facts::{
+    Beside, EngineAvailability, EngineState, FactsSource, FileUse, Identity, Machine, PathUse, Role, Target,
+};
 pub use flags::{FlagError, apply_flags, spec_from_flags};
 pub use in_use::{DeviceUse, InUse, Mark, UseKind};
 pub use option::{Opt, OptionRow};
-pub use outputs::{Beside, FileUse, Identity, Role, check_outputs};
-pub use plan::{EngineAvailability, EngineState, FactsSource, Machine, PathUse, Target, plan, user_said};
+pub use outputs::check_outputs;
+pub use plan::{plan, user_said};
 pub use reference::{render_help, render_reference};
 pub use refusal::{Refusal, Rule};
 pub use table::{TABLE, row};

@@ -8,4 +8,5 @@ pub mod output;
 pub mod pace;
 pub mod pattern;
 pub mod process;
+pub(crate) mod shape;
 pub mod target;

@@ -12,80 +12,10 @@
 //! Cannot see: what is made under a name after the plan was made. Who opens an output of a job follows no link, and
 //! takes nothing away from what is no regular file.
 
-use crate::plan::FactsSource;
+use crate::facts::{FactsSource, FileUse, Identity, Role};
 use crate::refusal::Rule;
 use std::collections::BTreeMap;
 use trueio_model::{JobPlan, LogKind};
-
-/// Which file a name leads to. Two names of one file have the same.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Identity {
-    /// Something that exists.
-    Inode {
-        /// The number of its filesystem.
-        device: u64,
-        /// Its number there.
-        inode: u64,
-    },
-    /// Nothing yet: a name that is the same for every path to it.
-    Name(String),
-}
-
-/// What becomes of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// Measured.
-    Target,
-    /// Read.
-    Input,
-    /// Written for whoever typed its name: links are followed, and a pipe or a terminal will do.
-    Document,
-    /// Written by a job: a regular file.
-    Output,
-    /// The same, and several write lines to it.
-    SharedLog,
-}
-
-impl Role {
-    fn is_written(self) -> bool {
-        matches!(self, Role::Document | Role::Output | Role::SharedLog)
-    }
-
-    fn verb(self) -> &'static str {
-        match self {
-            Role::Target => "uses",
-            Role::Input => "reads",
-            Role::Document | Role::Output | Role::SharedLog => "writes",
-        }
-    }
-}
-
-/// A file, and who does what with it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileUse {
-    /// The file.
-    pub path: String,
-    /// Who, as a message names it: `` job `a` ``, `--json`, `` `write_iolog` of job `a` ``.
-    pub by: String,
-    /// What.
-    pub role: Role,
-}
-
-impl FileUse {
-    /// A use of a file.
-    pub fn new(path: impl Into<String>, by: impl Into<String>, role: Role) -> Self {
-        Self { path: path.into(), by: by.into(), role }
-    }
-}
-
-/// What a command reads and writes beside its jobs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Beside {
-    /// Its files.
-    pub files: Vec<FileUse>,
-    /// The jobs' logs are not made under the names that the jobs say: a server keeps and sends them.
-    pub sends_logs: bool,
-}
 
 /// Every file of a plan's jobs.
 pub(crate) fn files_of(jobs: &[JobPlan], sends_logs: bool) -> Vec<FileUse> {

@@ -14,248 +14,28 @@
 //! it with `O_EXCL`, so that what was mounted since then is found.
 
 mod across;
-mod command;
-mod control;
-mod direct;
-mod durability;
-mod engine;
-mod files;
-mod handling;
 mod idle;
 mod job;
-mod limits;
-mod names;
-mod numa;
-mod output;
-mod pace;
-mod priority;
-mod replay;
-mod shares;
-mod source;
-mod steps;
-mod tolerance;
-mod user;
-mod verify;
-mod zones;
 
-pub(crate) use files::{directory_of, join_path};
-pub(crate) use job::splitmix64;
-pub(crate) use output::logs_of;
-pub(crate) use replay::replay_of;
-pub use user::user_said;
+pub(crate) use crate::options::output::logs::logs_of;
+pub(crate) use crate::options::pattern::replay::replay_of;
+pub use crate::options::process::user::user_said;
+pub(crate) use crate::paths::{directory_of, join_path};
+pub(crate) use crate::seed::splitmix64;
 
-use crate::in_use::InUse;
+use crate::facts::{ENOSPC, FactsSource, Machine};
+use crate::input::Ledger;
 use crate::options::limits::rows::STONEWALL;
-use crate::outputs::{Beside, Identity, check_outputs, files_of};
+use crate::options::pace::control::resolve_waits;
+use crate::options::pattern::zones::check_shared;
+use crate::options::process::user::check_users;
+use crate::outputs::{check_outputs, files_of};
 use crate::refusal::{Refusal, Rule};
 use crate::toml::check_job_name;
 use crate::values::Values;
-use files::Created;
+use job::Run;
 use std::collections::{BTreeMap, BTreeSet};
-use trueio_model::{
-    EngineKind, Grouping, IologSummary, JobPlan, JobSpec, OpKind, Plan, Prepare, ReplaySettings, SourceAddress,
-    TargetFacts, UserPlan,
-};
-
-/// No space left on the device, as in errno(3).
-const ENOSPC: i32 = 28;
-/// The quota is used up, as in errno(3).
-const EDQUOT: i32 = 122;
-
-/// What a path names.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Target {
-    /// Something that exists.
-    Present(Box<TargetFacts>),
-    /// Nothing.
-    Missing,
-    /// Nobody can say; the reason (`Permission denied (os error 13)`).
-    Unreadable(String),
-}
-
-/// What a job does with a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PathUse {
-    /// It reads the file.
-    Read,
-    /// It reads and writes the file.
-    Write,
-    /// It makes files in the directory.
-    MakeFilesIn,
-}
-
-impl PathUse {
-    /// It in words: may not ….
-    pub fn verb(self) -> &'static str {
-        match self {
-            PathUse::Read => "read",
-            PathUse::Write => "write",
-            PathUse::MakeFilesIn => "make files in",
-        }
-    }
-}
-
-/// Who knows what a path names. For plans that write no block device, a closure `Fn(&str) -> Target`
-/// will do.
-pub trait FactsSource {
-    /// What `path` names. Asked once for each path of a plan, or for the directory of one that is
-    /// missing. A dangling symbolic link is `Unreadable`: creating through it is nobody's wish.
-    fn look(&self, path: &str) -> Target;
-
-    /// Who uses the file or block device at `path`, and what is on it. Asked of existing targets
-    /// that a job would write and may.
-    ///
-    /// # Errors
-    /// Why it could not be learnt. A block device is then not written.
-    fn in_use(&self, path: &str) -> Result<InUse, String> {
-        let _ = path;
-        Err("nobody looked".to_owned())
-    }
-
-    /// The length of the body at an address, in bytes. Asked of a `source` whose job says no `size`.
-    ///
-    /// # Errors
-    /// Why it could not be learnt.
-    fn source_length(&self, address: &SourceAddress) -> Result<u64, String> {
-        let _ = address;
-        Err("nobody asked the server".to_owned())
-    }
-
-    /// The machine's nodes of memory with their processors. Asked if a job names any.
-    ///
-    /// # Errors
-    /// Why it could not be learnt.
-    fn memory_nodes(&self) -> Result<Vec<(u32, Vec<u32>)>, String> {
-        Err("nobody looked".to_owned())
-    }
-
-    /// What the replay of a log would do.
-    ///
-    /// # Errors
-    /// Why it could not be learnt, with the line.
-    fn iolog(&self, log: &str, settings: &ReplaySettings) -> Result<IologSummary, String> {
-        let _ = (log, settings);
-        Err("nobody read it".to_owned())
-    }
-
-    /// Whom a job acts as that asks for these numbers of a user and a group; `None`: as this process does anyway.
-    ///
-    /// # Errors
-    /// Why this process may not act so.
-    fn user(&self, uid: Option<u32>, gid: Option<u32>) -> Result<Option<UserPlan>, String> {
-        let _ = (uid, gid);
-        Err("nobody asked the system".to_owned())
-    }
-
-    /// Whether a user may use a path so. Asked of what jobs use that act as another user.
-    ///
-    /// # Errors
-    /// Why not.
-    fn may_use(&self, user: UserPlan, path: &str, usage: PathUse) -> Result<(), String> {
-        let _ = (user, path, usage);
-        Ok(())
-    }
-
-    /// Which file a path leads to. Asked where two names of one file matter: of outputs, and of files that are
-    /// verified.
-    fn identity(&self, path: &str) -> Identity {
-        Identity::Name(files::plain(path))
-    }
-
-    /// Why nothing may or can be written to a path beside what is measured; `None`: it is a regular file that may be
-    /// replaced, or nothing yet. A document is written for whoever typed its name: links are followed, and a pipe or a
-    /// terminal will do.
-    fn obstacle(&self, path: &str, is_document: bool) -> Option<String> {
-        let _ = (path, is_document);
-        None
-    }
-}
-
-impl<F: Fn(&str) -> Target> FactsSource for F {
-    fn look(&self, path: &str) -> Target {
-        self(path)
-    }
-}
-
-/// What the planner must know of the machine.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Machine {
-    /// Memory, in bytes; `None`: not known, and rules about it do not apply.
-    pub memory_bytes: Option<u64>,
-    /// Numbers of the processors that this process may use; empty: not known, and rules about them
-    /// do not apply.
-    pub cpus: Vec<u32>,
-    /// Which engines work.
-    pub engines: EngineAvailability,
-    /// A number that differs from run to run, for `randrepeat = false`.
-    pub entropy: u64,
-    /// Whether this process may give I/Os the class real time; `None`: not known, and no rule.
-    pub may_be_real_time: Option<bool>,
-    /// How long disks are watched idle before each phase, in nanoseconds; handed on to the plan.
-    pub idle_baseline_ns: u64,
-    /// The programs that a `command` may start, as the command names them. A study fills it; otherwise nobody.
-    pub programs: Vec<String>,
-    /// What the command reads and writes beside the jobs.
-    pub beside: Beside,
-}
-
-impl Machine {
-    /// A machine of which nothing is known but that every engine works, so that no rule about it applies.
-    pub fn unknown() -> Self {
-        Self {
-            memory_bytes: None,
-            cpus: Vec::new(),
-            engines: EngineAvailability::all(),
-            entropy: 1,
-            may_be_real_time: None,
-            idle_baseline_ns: 0,
-            programs: Vec::new(),
-            beside: Beside::default(),
-        }
-    }
-}
-
-/// Which engines work here, and why the others do not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineAvailability {
-    /// One entry an engine. An engine without an entry works.
-    pub engines: Vec<EngineState>,
-}
-
-/// One engine on this machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineState {
-    /// Which.
-    pub engine: EngineKind,
-    /// Why it does not work here; `None`: it works.
-    pub unavailable: Option<String>,
-    /// Whether it can trim.
-    pub can_trim: bool,
-}
-
-impl EngineState {
-    /// An engine that works and trims; those without an operation for it make the plain call.
-    pub fn works(engine: EngineKind) -> Self {
-        Self { engine, unavailable: None, can_trim: true }
-    }
-
-    /// An engine that does not work here.
-    pub fn fails(engine: EngineKind, reason: impl Into<String>) -> Self {
-        Self { unavailable: Some(reason.into()), ..Self::works(engine) }
-    }
-}
-
-impl EngineAvailability {
-    /// Every engine works.
-    pub fn all() -> Self {
-        Self { engines: Vec::new() }
-    }
-
-    /// What is known of one engine.
-    pub fn of(&self, engine: EngineKind) -> EngineState {
-        self.engines.iter().find(|state| state.engine == engine).cloned().unwrap_or_else(|| EngineState::works(engine))
-    }
-}
+use trueio_model::{Grouping, JobPlan, JobSpec, OpKind, Plan, Prepare};
 
 /// Plans jobs.
 ///
@@ -275,127 +55,89 @@ pub fn plan(specs: &[JobSpec], facts: &dyn FactsSource, machine: &Machine) -> Re
             return Err(all(Rule::JobNameTwice { name: spec.name.clone() }));
         }
     }
-    let mut planner = Planner {
-        facts,
-        machine,
-        notes: Vec::new(),
-        looked: BTreeMap::new(),
-        created: BTreeMap::new(),
-        directories: BTreeSet::new(),
-        spellings: BTreeMap::new(),
-    };
+    let mut run = Run::new(facts, machine);
     let mut jobs: Vec<JobPlan> = Vec::new();
     let mut phase = 0;
     for (index, spec) in specs.iter().enumerate() {
-        let mut values = Values::resolve(spec)?;
+        let values = Values::resolve(spec)?;
         if values.get(STONEWALL) {
             match index {
-                0 => planner.note(&spec.name, "`stonewall` has no effect: no job comes before it"),
+                0 => run.note(&spec.name, "`stonewall` has no effect: no job comes before it"),
                 _ => phase += 1,
             }
         }
-        let mut job = job::plan_job(&mut planner, &mut values, index, phase)?;
-        control::resolve_waits(&mut planner, &jobs, &mut job, spec)?;
+        let mut job = job::plan_job(&mut run, values, index, phase)?;
+        resolve_waits(&mut run.notes, &jobs, &mut job, spec)?;
         jobs.push(job);
     }
     if let Some(last) = jobs.iter().find(|job| job.scheduling.ends_run) {
         for job in jobs.iter().filter(|job| job.phase > last.phase) {
             let sentence = format!("it does not begin: `exit_what = all` of job `{}` ends the run before", last.name);
-            planner.note(&job.name, &sentence);
+            run.note(&job.name, &sentence);
         }
     }
     let mut files = files_of(&jobs, machine.beside.sends_logs);
     files.extend_from_slice(&machine.beside.files);
     check_outputs(&files, facts).map_err(all)?;
-    planner.agree_on_shared_files(&mut jobs);
-    planner.check_free_space(&jobs)?;
-    across::check_verify(&mut planner, &jobs)?;
-    zones::check_shared(&planner, &jobs)?;
+    agree_on_shared_files(&run.ledger, &mut jobs);
+    check_free_space(&run.ledger, &jobs)?;
+    across::check_verify(&mut run, &jobs)?;
+    check_shared(facts, &jobs)?;
     check_remade(&jobs)?;
-    planner.check_directories(&jobs)?;
-    user::check_users(facts, &jobs, specs)?;
+    check_directories(&run.ledger, &jobs)?;
+    check_users(facts, &jobs, specs)?;
     check_phases(&jobs, machine)?;
     let idle_baseline_ns = machine.idle_baseline_ns;
-    Ok(Plan { jobs, idle_baseline_ns, accepted_checks: Vec::new(), notes: planner.notes })
+    Ok(Plan { jobs, idle_baseline_ns, accepted_checks: Vec::new(), notes: run.notes })
 }
 
-/// What is carried from job to job.
-struct Planner<'a> {
-    facts: &'a dyn FactsSource,
-    machine: &'a Machine,
-    notes: Vec<String>,
-    /// Paths already looked up: a plan is made of one look at each.
-    looked: BTreeMap<String, Target>,
-    /// Files that the run will create, by path.
-    created: BTreeMap<String, Created>,
-    /// Directories that are made for the files of the job that is being planned, in plain form.
-    directories: BTreeSet<String>,
-    /// How the path of each of them was spelled first, by the path in its plain form.
-    spellings: BTreeMap<String, String>,
+/// Makes the jobs that share a created file say the same about it.
+fn agree_on_shared_files(ledger: &Ledger, jobs: &mut [JobPlan]) {
+    for file in jobs.iter_mut().flat_map(|job| job.files.iter_mut()) {
+        if let Some(created) = ledger.created.get(&file.path) {
+            file.prepare = created.prepare;
+            file.extends_from = created.extends_from;
+            file.remove_after = created.remove_after;
+        }
+    }
 }
 
-impl Planner<'_> {
-    fn look(&mut self, path: &str) -> Target {
-        if let Some(target) = self.looked.get(path) {
-            return target.clone();
+/// What one job makes as a directory is no file of another.
+fn check_directories(ledger: &Ledger, jobs: &[JobPlan]) -> Result<(), Refusal> {
+    for job in jobs {
+        if let Some(path) = job.directories.iter().find_map(|directory| ledger.spellings.get(directory)) {
+            let users = jobs.iter().filter(|other| other.files.iter().any(|file| file.path == *path));
+            let file_of = users.map(|other| other.name.as_str()).next().unwrap_or_default();
+            let reason = format!("job `{file_of}` makes it as a file, and a file of this job lies in it");
+            let rule = Box::new(Rule::CannotCreateHere { path: path.clone(), reason });
+            return Err(Refusal { job: Some(job.name.clone()), origin: None, rule });
         }
-        let target = self.facts.look(path);
-        self.looked.insert(path.to_owned(), target.clone());
-        target
     }
+    Ok(())
+}
 
-    fn note(&mut self, job: &str, sentence: &str) {
-        self.notes.push(format!("job `{job}`: {sentence}"));
+/// What is to be created must fit, but for what a job fills until it is full and says so (`ignore_error`, `fill_device`).
+fn check_free_space(ledger: &Ledger, jobs: &[JobPlan]) -> Result<(), Refusal> {
+    let may_fill = |path: &str| {
+        let is_its = |job: &&JobPlan| job.files.iter().any(|file| file.path == path);
+        jobs.iter().filter(is_its).all(|job| job.ignores(OpKind::Write, ENOSPC))
+    };
+    let mut needed: BTreeMap<&str, (u64, Option<u64>)> = BTreeMap::new();
+    for (path, created) in &ledger.created {
+        if matches!(created.prepare, Prepare::CreateEmpty | Prepare::CreateSparse) && may_fill(path) {
+            continue;
+        }
+        let entry = needed.entry(&created.mount_point).or_insert((0, created.available_bytes));
+        entry.0 = entry.0.saturating_add(created.length_bytes);
     }
-
-    /// Makes the jobs that share a created file say the same about it.
-    fn agree_on_shared_files(&self, jobs: &mut [JobPlan]) {
-        for file in jobs.iter_mut().flat_map(|job| job.files.iter_mut()) {
-            if let Some(created) = self.created.get(&file.path) {
-                file.prepare = created.prepare;
-                file.extends_from = created.extends_from;
-                file.remove_after = created.remove_after;
-            }
+    for (mount_point, (needed_bytes, available_bytes)) in needed {
+        if let Some(available_bytes) = available_bytes.filter(|available| needed_bytes > *available) {
+            let mount_point = mount_point.to_owned();
+            let rule = Rule::SizeBeyondFreeSpace { mount_point, needed_bytes, available_bytes };
+            return Err(Refusal { job: None, origin: None, rule: Box::new(rule) });
         }
     }
-
-    /// What one job makes as a directory is no file of another.
-    fn check_directories(&self, jobs: &[JobPlan]) -> Result<(), Refusal> {
-        for job in jobs {
-            if let Some(path) = job.directories.iter().find_map(|directory| self.spellings.get(directory)) {
-                let users = jobs.iter().filter(|other| other.files.iter().any(|file| file.path == *path));
-                let file_of = users.map(|other| other.name.as_str()).next().unwrap_or_default();
-                let reason = format!("job `{file_of}` makes it as a file, and a file of this job lies in it");
-                let rule = Box::new(Rule::CannotCreateHere { path: path.clone(), reason });
-                return Err(Refusal { job: Some(job.name.clone()), origin: None, rule });
-            }
-        }
-        Ok(())
-    }
-
-    /// What is to be created must fit, but for what a job fills until it is full and says so (`ignore_error`, `fill_device`).
-    fn check_free_space(&self, jobs: &[JobPlan]) -> Result<(), Refusal> {
-        let may_fill = |path: &str| {
-            let is_its = |job: &&JobPlan| job.files.iter().any(|file| file.path == path);
-            jobs.iter().filter(is_its).all(|job| job.ignores(OpKind::Write, ENOSPC))
-        };
-        let mut needed: BTreeMap<&str, (u64, Option<u64>)> = BTreeMap::new();
-        for (path, created) in &self.created {
-            if matches!(created.prepare, Prepare::CreateEmpty | Prepare::CreateSparse) && may_fill(path) {
-                continue;
-            }
-            let entry = needed.entry(&created.mount_point).or_insert((0, created.available_bytes));
-            entry.0 = entry.0.saturating_add(created.length_bytes);
-        }
-        for (mount_point, (needed_bytes, available_bytes)) in needed {
-            if let Some(available_bytes) = available_bytes.filter(|available| needed_bytes > *available) {
-                let mount_point = mount_point.to_owned();
-                let rule = Rule::SizeBeyondFreeSpace { mount_point, needed_bytes, available_bytes };
-                return Err(Refusal { job: None, origin: None, rule: Box::new(rule) });
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// No file is removed while another job uses it (`unlink_each_loop`).

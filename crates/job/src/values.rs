@@ -14,6 +14,18 @@ pub struct Values {
     items: Vec<Item>,
 }
 
+/// A decision about the value of one option.
+pub(crate) enum Change {
+    /// `explain` shows this text and reason.
+    Derive(String, String),
+    /// It has this value, for this reason.
+    Settle(Value, String),
+    /// It has its default, for this reason, if it was set.
+    Forget(String),
+    /// It has this value, which means what was given.
+    Replace(Value),
+}
+
 struct Item {
     row: &'static OptionRow,
     /// `None` for a row without a default that nobody spoke about.
@@ -60,11 +72,6 @@ impl Values {
         Ok(Self { job: spec.name.clone(), is_fio: spec.fio.is_some(), items })
     }
 
-    /// The values of no job.
-    pub(crate) fn empty() -> Self {
-        Self { job: String::new(), is_fio: false, items: Vec::new() }
-    }
-
     /// Returns the value of an option, as its type.
     pub fn get<T: Read>(&self, option: Opt<T>) -> T::Out<'_> {
         let item = self.item(option.row());
@@ -82,7 +89,11 @@ impl Values {
 
     /// True if somebody spoke about the option.
     pub(crate) fn is_set(&self, option: impl Into<&'static OptionRow>) -> bool {
-        !matches!(self.item(option.into()).origin, Origin::Default | Origin::Derived { .. })
+        self.is_set_row(option.into())
+    }
+
+    fn is_set_row(&self, row: &OptionRow) -> bool {
+        !matches!(self.item(row).origin, Origin::Default | Origin::Derived { .. })
     }
 
     /// True if somebody spoke about the option for this job: not fio's defaults, which hold for all jobs, and of
@@ -112,45 +123,33 @@ impl Values {
         Refusal { job: Some(self.job.clone()), origin, rule: Box::new(rule) }
     }
 
-    /// Replaces what was said or the default by what the plan worked out.
-    pub(crate) fn derive(
-        &mut self,
-        option: impl Into<&'static OptionRow>,
-        text: impl Into<String>,
-        reason: impl Into<String>,
-    ) {
-        let item = self.item_mut(option.into());
-        item.text = text.into();
-        item.origin = Origin::Derived { reason: reason.into() };
-    }
-
-    /// Takes back what was said of an option: its default holds, and no reader of the value sees what was said.
-    pub(crate) fn forget(&mut self, option: impl Into<&'static OptionRow>, reason: &str) {
-        let row = option.into();
-        if !self.is_set(row) {
-            return;
-        }
+    /// Applies a decision about one option.
+    pub(crate) fn change(&mut self, row: &OptionRow, change: Change) {
+        let is_set = self.is_set_row(row);
         let item = self.item_mut(row);
-        (item.value, item.text) = match item.row.default {
-            DefaultValue::Text(text) => (item.row.kind.read(text).ok(), text.to_owned()),
-            DefaultValue::Unset(_) => (None, String::new()),
-        };
-        item.origin = Origin::Derived { reason: reason.to_owned() };
-    }
-
-    /// Gives an option that nobody spoke about the value that the plan worked out.
-    pub(crate) fn settle(&mut self, option: impl Into<&'static OptionRow>, value: Value, reason: impl Into<String>) {
-        let item = self.item_mut(option.into());
-        item.text = item.row.kind.write(&value);
-        item.value = Some(value);
-        item.origin = Origin::Derived { reason: reason.into() };
-    }
-
-    /// Says the value of an option in another way, whoever gave it.
-    pub(crate) fn replace(&mut self, option: impl Into<&'static OptionRow>, value: Value) {
-        let item = self.item_mut(option.into());
-        item.text = item.row.kind.write(&value);
-        item.value = Some(value);
+        match change {
+            Change::Derive(text, reason) => {
+                item.text = text;
+                item.origin = Origin::Derived { reason };
+            }
+            Change::Settle(value, reason) => {
+                item.text = item.row.kind.write(&value);
+                item.value = Some(value);
+                item.origin = Origin::Derived { reason };
+            }
+            Change::Forget(reason) if is_set => {
+                (item.value, item.text) = match item.row.default {
+                    DefaultValue::Text(text) => (item.row.kind.read(text).ok(), text.to_owned()),
+                    DefaultValue::Unset(_) => (None, String::new()),
+                };
+                item.origin = Origin::Derived { reason };
+            }
+            Change::Forget(_) => {}
+            Change::Replace(value) => {
+                item.text = item.row.kind.write(&value);
+                item.value = Some(value);
+            }
+        }
     }
 
     /// Returns a number of zones that is not yet a size.

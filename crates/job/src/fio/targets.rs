@@ -8,7 +8,8 @@
 
 use super::lower::{preset, writes};
 use super::{FioError, FioProblem, Settings};
-use crate::plan::{FactsSource, Target, directory_of, join_path, logs_of, replay_of};
+use crate::facts::{FactsSource, Target};
+use crate::plan::{directory_of, join_path, logs_of, replay_of};
 use crate::table::row;
 use crate::value::{Extent, Value, ValueKind, write_bytes, write_paths};
 use trueio_model::{EngineKind, JobSpec, LogKind, OpKind, Origin, SpecValue, TargetKind};

@@ -1,3 +1,133 @@
 //! What is written, and its verification.
 
 pub mod rows;
+pub(crate) mod source;
+pub(crate) mod verify;
+
+use crate::input::{Decisions, JobInput};
+use crate::option::Opt;
+use crate::options::durability::Granted;
+use crate::options::durability::direct::alignment_of;
+use crate::options::engine::Engine;
+use crate::options::engine::command::plan_command;
+use crate::options::limits::Ends;
+use crate::options::shape::{Ops, Shape};
+use crate::refusal::{Refusal, Rule};
+use rows::{
+    BUFFER_COMPRESS_CHUNK, BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE,
+    DEDUPE_WORKING_SET_PERCENTAGE, REFILL_BUFFERS, ZERO_BUFFERS,
+};
+use source::Body;
+use trueio_model::{CommandPlan, Content, ContentKind, FileSelection, OpKind, SourcePlan, Verify};
+use verify::Verified;
+
+/// Resolves the length of a body that is fetched, which is the job's size.
+pub(crate) fn settle(job: &JobInput<'_>, shape: &Shape, engine: &Engine) -> Result<(Option<Body>, Decisions), Refusal> {
+    let mut decisions = Decisions::default();
+    let ops = (shape.ops.mix, shape.ops.is_random);
+    let body = source::plan_body(job, &mut decisions, engine.kind, ops, &shape.sizes[1], engine.flags)?;
+    Ok((body, decisions))
+}
+
+/// What is written, and how it is verified.
+pub(crate) struct Contents {
+    pub(crate) verify: Option<Verify>,
+    pub(crate) content: Content,
+    pub(crate) source: Option<SourcePlan>,
+    pub(crate) command: Option<CommandPlan>,
+}
+
+/// Plans what is written and compared.
+pub(crate) fn plan(
+    job: &JobInput<'_>,
+    shape: &Shape,
+    engine: &Engine,
+    granted: &Granted,
+    ends: &Ends,
+    body: Option<Body>,
+    is_replayed: bool,
+) -> Result<(Contents, Decisions), Refusal> {
+    let mut decisions = Decisions::default();
+    let files = &granted.files;
+    let source = body.map(|body| {
+        let facts = files.iter().filter_map(|file| file.facts.as_ref());
+        let unit_bytes = facts.filter_map(|facts| Some(alignment_of(facts, OpKind::Write)?.0)).max();
+        body.plan(job, &mut decisions, granted.direct, unit_bytes)
+    });
+    let command = match engine.is_command {
+        true => Some(plan_command(job, &shape.sizes[1], &files[0].plan)?),
+        false => None,
+    };
+    let verified = Verified {
+        engine: engine.kind,
+        ops: shape.ops,
+        used: &shape.used(),
+        order: &shape.order,
+        files,
+        limits: &ends.limits,
+        has_steps: !shape.steps.is_none(),
+        is_zoned: granted.zones.is_some(),
+        is_replayed,
+        draws_files: files.len() > 1 && matches!(ends.selection, FileSelection::Drawn { .. }),
+    };
+    let verify = verify::plan_verify(job, &mut decisions, &verified)?;
+    let mut content = plan_content(job, &mut decisions, shape.ops)?;
+    match job.get(DEDUPE_WORKING_SET_PERCENTAGE) {
+        Some(percent) if percent + u64::from(content.duplicate_percent) > 100 => {
+            let rule = Rule::Contradiction {
+                one: job.quote(DEDUPE_WORKING_SET_PERCENTAGE),
+                other: job.quote(DEDUPE_PERCENTAGE),
+                reason: "the blocks of the set are different ones, and with the repeats they are more than all",
+                hint: "lower one of them, to 100 together",
+            };
+            return Err(job.refuse(DEDUPE_WORKING_SET_PERCENTAGE, rule));
+        }
+        Some(percent) if content.duplicate_percent > 0 => {
+            let region_bytes = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
+            let bytes = u128::from(region_bytes) * u128::from(percent) / 100;
+            content.duplicate_count = (bytes / u128::from(shape.sizes[1].min_bytes().max(1))).max(1) as u64;
+        }
+        _ => decisions.note_unused(job, &[DEDUPE_WORKING_SET_PERCENTAGE.row()], "no block repeats another"),
+    }
+    Ok((Contents { verify, content, source, command }, decisions))
+}
+
+fn plan_content(job: &JobInput<'_>, decisions: &mut Decisions, ops: Ops) -> Result<Content, Refusal> {
+    let percent = |option: Opt<u64>| u8::try_from(job.get(option)).expect("a percentage");
+    let fixed = if job.get(ZERO_BUFFERS) {
+        Some((ZERO_BUFFERS.row(), ContentKind::Zero))
+    } else if job.get(BUFFER_PATTERN).is_some() {
+        Some((BUFFER_PATTERN.row(), ContentKind::Pattern))
+    } else {
+        None
+    };
+    let content = Content {
+        kind: fixed.map_or(ContentKind::Random, |fixed| fixed.1),
+        pattern: job.get(BUFFER_PATTERN).unwrap_or_default().to_vec(),
+        compressible_percent: percent(BUFFER_COMPRESS_PERCENTAGE),
+        compressible_bytes: u32::try_from(job.get(BUFFER_COMPRESS_CHUNK)).unwrap_or(u32::MAX),
+        duplicate_percent: percent(DEDUPE_PERCENTAGE),
+        duplicate_count: 0,
+        refill: job.get(REFILL_BUFFERS),
+    };
+    if content.compressible_percent == 0 {
+        decisions.note_unused(job, &[BUFFER_COMPRESS_CHUNK.row()], "no part compresses away");
+    }
+    let Some((fixed, _)) = fixed.filter(|_| ops.has(OpKind::Write)) else { return Ok(content) };
+    let others = [
+        (BUFFER_PATTERN.row(), fixed != BUFFER_PATTERN.row() && job.get(BUFFER_PATTERN).is_some()),
+        (BUFFER_COMPRESS_PERCENTAGE.row(), percent(BUFFER_COMPRESS_PERCENTAGE) > 0),
+        (DEDUPE_PERCENTAGE.row(), percent(DEDUPE_PERCENTAGE) > 0),
+    ];
+    if let Some((other, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
+        let rule = Rule::Contradiction {
+            one: job.quote(fixed),
+            other: job.quote(other),
+            reason: "content that is always the same is no other",
+            hint: "leave one of them out",
+        };
+        return Err(job.refuse(other, rule));
+    }
+    decisions.note_unused(job, &[REFILL_BUFFERS.row()], "the content is always the same");
+    Ok(content)
+}

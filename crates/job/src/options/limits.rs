@@ -1,3 +1,59 @@
 //! When a job begins and ends.
 
+pub(crate) mod ends;
 pub mod rows;
+
+use crate::input::{Decisions, JobInput};
+use crate::options::engine::Engine;
+use crate::options::pattern::replay::Replayed;
+use crate::options::pattern::shares::{check_distribution, plan_file_selection};
+use crate::options::shape::Shape;
+use crate::options::target::files::JobFile;
+use crate::refusal::Refusal;
+use crate::value::write_bytes;
+use ends::{Passing, plan_limits, plan_times};
+use rows::IO_SIZE;
+use trueio_model::{FileSelection, Limits};
+
+/// When a job ends, and the order in which it goes over its files.
+pub(crate) struct Ends {
+    pub(crate) limits: Limits,
+    /// Bytes that one pass over the files transfers.
+    pub(crate) pass_bytes: u64,
+    pub(crate) selection: FileSelection,
+    pub(crate) ios_per_file: u32,
+    pub(crate) files_at_a_time: u32,
+}
+
+/// Plans when a job ends. `ends_otherwise`: zones, or a body that is fetched, end its passes.
+pub(crate) fn plan(
+    job: &JobInput<'_>,
+    shape: &Shape,
+    engine: &Engine,
+    replayed: Option<&Replayed>,
+    files: &[JobFile],
+    ends_otherwise: bool,
+) -> Result<(Ends, Decisions), Refusal> {
+    let mut decisions = Decisions::default();
+    if replayed.is_none() {
+        check_distribution(job, &shape.order, files)?;
+    }
+    let (selection, ios_per_file, files_at_a_time) = plan_file_selection(job, &mut decisions, files.len())?;
+    let (mut limits, pass_bytes) = match replayed {
+        Some(replayed) => {
+            decisions.derive(IO_SIZE, write_bytes(replayed.bytes()), "what the log transfers");
+            let region_bytes = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
+            (Limits { io_bytes: replayed.bytes(), loops: 1, io_count: None, ..plan_times(job) }, region_bytes)
+        }
+        None => {
+            let (order, steps, used) = (&shape.order, &shape.steps, &shape.used());
+            let passing = Passing { engine: engine.kind, ops: shape.ops, order, steps, used, files, ends_otherwise };
+            plan_limits(job, &mut decisions, &passing)?
+        }
+    };
+    if let Some(counted) = &engine.counted {
+        counted.limit(&mut limits);
+        decisions.derive(IO_SIZE, limits.io_bytes.to_string(), "names, one byte each");
+    }
+    Ok((Ends { limits, pass_bytes, selection, ios_per_file, files_at_a_time }, decisions))
+}

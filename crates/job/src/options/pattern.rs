@@ -1,3 +1,155 @@
 //! Which operations a job performs, where and of what size.
 
+pub(crate) mod replay;
 pub mod rows;
+pub(crate) mod shares;
+pub(crate) mod steps;
+pub(crate) mod zones;
+
+use crate::input::{Decisions, JobInput};
+use crate::option::OptionRow;
+use crate::options::content::rows::{
+    BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE, REFILL_BUFFERS, TRIM_PERCENTAGE, VERIFY,
+    VERIFY_ONLY, ZERO_BUFFERS,
+};
+use crate::options::durability::rows::{
+    ATOMIC, END_FDATASYNC, END_FSYNC, FDATASYNC, FSYNC, FSYNC_ON_CLOSE, RWF_DSYNC, SYNC, SYNC_FILE_RANGE,
+};
+use crate::options::shape::{Ops, Shape};
+use crate::refusal::{Refusal, Rule};
+use crate::seed::splitmix64;
+use crate::values::Values;
+use replay::Replayed;
+use rows::{
+    BS, BSRANGE, BSSPLIT, NORANDOMMAP, RANDOM_DISTRIBUTION, RANDREPEAT, RANDSEED, READ_IOLOG, RW, RWMIXREAD, RWMIXWRITE,
+};
+use trueio_model::{BlockSizes, OpKind, OpMix};
+
+/// Where default seeds begin. Any constant would do; that it is one makes runs repeatable.
+const SEED_BASE: u64 = 0x7472_7565_696f_0001;
+
+/// Resolves what other options depend on: sizes that count zones, and the log that is replayed.
+pub(crate) fn settle(job: &JobInput<'_>) -> Result<(Option<Replayed>, Decisions), Refusal> {
+    let mut decisions = Decisions::default();
+    zones::settle_sizes(job, &mut decisions)?;
+    let replayed = replay::plan_replay(job, &mut decisions)?;
+    Ok((replayed, decisions))
+}
+
+/// Plans operations, sizes and order.
+pub(crate) fn plan(job: &JobInput<'_>, replayed: Option<&Replayed>) -> Result<(Shape, Decisions), Refusal> {
+    let mut decisions = Decisions::default();
+    let (ops, (sizes, sizes_option)) = match replayed {
+        Some(replayed) => (replayed.ops(&mut decisions), (replayed.sizes(), READ_IOLOG.row())),
+        None => (plan_ops(job, &mut decisions)?, plan_sizes(job)?),
+    };
+    if sizes_option != BS.row() {
+        decisions.derive(BS, "", format!("`{}` sets the sizes", sizes_option.name));
+    }
+    let steps = steps::plan_steps(job, &mut decisions, ops, &sizes, sizes_option)?;
+    let order = shares::plan_order(job, &mut decisions, ops, &steps);
+    let seed = plan_seed(job, &mut decisions, job.index);
+    Ok((Shape { ops, sizes, sizes_option, steps, order, seed }, decisions))
+}
+
+fn plan_ops(job: &JobInput<'_>, decisions: &mut Decisions) -> Result<Ops, Refusal> {
+    if job.is_set(RWMIXREAD) && job.is_set(RWMIXWRITE) {
+        let (read, write) = (job.get(RWMIXREAD), job.get(RWMIXWRITE).unwrap_or(50));
+        if read + write != 100 {
+            return Err(job.refuse(
+                RWMIXWRITE,
+                Rule::Contradiction {
+                    one: job.quote(RWMIXREAD),
+                    other: job.quote(RWMIXWRITE),
+                    reason: "together they are not 100 percent",
+                    hint: "say one of them",
+                },
+            ));
+        }
+    }
+    let read_percent = match job.get(RWMIXWRITE) {
+        Some(write) => {
+            if !job.is_set(RWMIXREAD) {
+                decisions.derive(RWMIXREAD, (100 - write).to_string(), "what `rwmixwrite` leaves");
+            }
+            100 - write
+        }
+        None => job.get(RWMIXREAD),
+    };
+    let word = job.get(RW);
+    let is_random = word.starts_with("rand");
+    let mix = match word.trim_start_matches("rand") {
+        "read" => OpMix::Only(OpKind::Read),
+        "write" => OpMix::Only(OpKind::Write),
+        "trim" => OpMix::Only(OpKind::Trim),
+        // The trims come with the writes.
+        "trimwrite" => OpMix::Only(OpKind::Write),
+        "rw" => OpMix::ReadWrite { read_percent: u8::try_from(read_percent).expect("a percentage") },
+        other => unreachable!("`{other}` is no word of `rw`"),
+    };
+    let verifies = job.get(VERIFY) != "none" && !job.get(VERIFY_ONLY);
+    let trims_later = verifies && job.get(TRIM_PERCENTAGE) > 0;
+    let writes = matches!(mix, OpMix::Only(OpKind::Write) | OpMix::ReadWrite { .. });
+    let trims = mix == OpMix::Only(OpKind::Trim) || word.ends_with("trimwrite") || (writes && trims_later);
+    let ops = Ops { mix, is_random, replayed: None, trims };
+    if matches!(mix, OpMix::Only(_)) {
+        decisions.note_unused(job, &[RWMIXREAD.row(), RWMIXWRITE.row()], "the job does not mix reads and writes");
+    }
+    if !is_random {
+        decisions.note_unused(job, &[NORANDOMMAP.row(), RANDOM_DISTRIBUTION.row()], "the job is sequential");
+    }
+    if !ops.has(OpKind::Write) {
+        let names = [
+            SYNC.row(),
+            FSYNC.row(),
+            FDATASYNC.row(),
+            END_FSYNC.row(),
+            END_FDATASYNC.row(),
+            FSYNC_ON_CLOSE.row(),
+            SYNC_FILE_RANGE.row(),
+            RWF_DSYNC.row(),
+            ATOMIC.row(),
+            ZERO_BUFFERS.row(),
+            BUFFER_PATTERN.row(),
+            REFILL_BUFFERS.row(),
+            BUFFER_COMPRESS_PERCENTAGE.row(),
+            DEDUPE_PERCENTAGE.row(),
+        ];
+        decisions.note_unused(job, &names, "the job does not write");
+    }
+    Ok(ops)
+}
+
+/// Sizes of reads, writes and trims, and the option that says them.
+fn plan_sizes(job: &Values) -> Result<([BlockSizes; 3], &'static OptionRow), Refusal> {
+    let said: Vec<&'static OptionRow> =
+        [BSSPLIT.row(), BSRANGE.row(), BS.row()].into_iter().filter(|row| job.is_set(row)).collect();
+    if let [one, other, ..] = said[..] {
+        return Err(job.refuse(
+            one,
+            Rule::Contradiction {
+                one: job.quote(one),
+                other: job.quote(other),
+                reason: "an I/O has one size",
+                hint: "say one of `bs`, `bsrange`, `bssplit`",
+            },
+        ));
+    }
+    let alternatives = [(BSSPLIT, job.get(BSSPLIT)), (BSRANGE, job.get(BSRANGE))];
+    let alternative = alternatives.into_iter().find_map(|(option, sizes)| Some((sizes?, option.row())));
+    let (sizes, option) = alternative.unwrap_or((job.get(BS), BS.row()));
+    Ok((sizes.clone(), option))
+}
+
+fn plan_seed(job: &JobInput<'_>, decisions: &mut Decisions, index: usize) -> u64 {
+    if let Some(seed) = job.get(RANDSEED) {
+        return seed;
+    }
+    let (base, reason) = match job.get(RANDREPEAT) {
+        true => (SEED_BASE, "a constant and the job's place, the same in each run"),
+        false => (job.machine.entropy, "drawn for this run, since `randrepeat` is false"),
+    };
+    let seed = splitmix64(base.wrapping_add(index as u64));
+    decisions.derive(RANDSEED, seed.to_string(), reason);
+    seed
+}

@@ -1,3 +1,100 @@
 //! Files and devices.
 
+pub(crate) mod files;
+pub(crate) mod handling;
+pub(crate) mod names;
 pub mod rows;
+
+use crate::input::{Decisions, JobInput};
+use crate::options::content::rows::VERIFY_ONLY;
+use crate::options::durability::rows::INVALIDATE;
+use crate::options::engine::Engine;
+use crate::options::engine::choice::check_without_data;
+use crate::options::pattern::replay::Replayed;
+use crate::options::shape::Shape;
+use crate::refusal::{Refusal, Rule};
+use files::{JobFile, Use};
+use handling::{Remaking, has_further_cached_passes};
+use rows::FALLOCATE;
+use trueio_model::{DirectPolicy, EngineKind, FileSelection, Handling, Limits, OpKind, UringOptions};
+
+/// Plans the files of a job. `fills`: they are written until no space is left.
+pub(crate) fn plan(
+    job: &JobInput<'_>,
+    shape: &Shape,
+    engine: &Engine,
+    replayed: Option<&Replayed>,
+    fills: bool,
+) -> Result<(Vec<JobFile>, Decisions), Refusal> {
+    let mut decisions = Decisions::default();
+    let (ops, kind) = (shape.ops, engine.kind);
+    let is_offline = job.get(VERIFY_ONLY);
+    let usage = Use {
+        fills,
+        writes: (ops.has(OpKind::Write) && !is_offline) || kind == EngineKind::Falloc,
+        trims: ops.trims,
+        needs_content: ops.has(OpKind::Read) || is_offline || ops.has(OpKind::Trim) || shape.steps.trims_first,
+        opens_files: kind.opens_files(),
+        moves_no_data: kind.moves_no_data(),
+        block_bytes_max: shape.block_bytes_max(),
+        block_bytes_min: shape.used().iter().map(|(_, sizes)| sizes.min_bytes()).min().unwrap_or(0),
+        seed: shape.seed,
+    };
+    let word = Some(job.get(FALLOCATE)).filter(|word| ["none", "keep"].contains(word));
+    if let Some(word) = word.filter(|_| kind == EngineKind::Mmap && usage.writes) {
+        let lack = format!("cannot extend a file, as `fallocate = {word}` asks for");
+        let rule = Rule::EngineLacks { engine: kind, lack, hint: "leave `fallocate` out, or choose another engine" };
+        return Err(job.refuse(FALLOCATE, rule));
+    }
+    let files = match replayed {
+        Some(replayed) => replayed.files(job, &mut decisions, &usage)?,
+        None if kind.works_on_names() => vec![names::plan_names(job, &mut decisions, kind)?],
+        None => files::plan_files(job, &mut decisions, &usage)?,
+    };
+    if kind.moves_no_data() {
+        check_without_data(job, kind, ops, &files)?;
+    }
+    Ok((files, decisions))
+}
+
+/// What is known when the handling of files is planned.
+pub(crate) struct Handled<'a> {
+    pub(crate) shape: &'a Shape,
+    pub(crate) engine: &'a Engine,
+    pub(crate) files: &'a [JobFile],
+    pub(crate) direct: DirectPolicy,
+    pub(crate) limits: &'a Limits,
+    pub(crate) pass_bytes: u64,
+    pub(crate) selection: &'a FileSelection,
+    pub(crate) is_verified: bool,
+}
+
+/// Plans how files are opened, advised, locked and created again between passes; io_uring's options follow from that.
+pub(crate) fn plan_handling(
+    job: &JobInput<'_>,
+    known: &Handled<'_>,
+) -> Result<((Handling, UringOptions), Decisions), Refusal> {
+    let mut decisions = Decisions::default();
+    let Handled { shape, engine, files, direct, limits, pass_bytes, selection, is_verified } = *known;
+    let mut handling = handling::plan_handling(job, &mut decisions, engine.kind, shape.ops)?;
+    // A file that is drawn goes on to its next pass while others are not done.
+    let cached_pass_bytes = match selection {
+        FileSelection::Drawn { .. } => files.iter().map(|file| file.plan.size_bytes).min().unwrap_or(0),
+        _ => pass_bytes,
+    };
+    handling.invalidates_each_pass = job.get(INVALIDATE) == "each_pass"
+        && has_further_cached_passes(job, engine.kind, direct, &shape.order, limits, cached_pass_bytes);
+    let mut uring = engine.uring;
+    let remaking = Remaking {
+        engine: engine.kind,
+        ops: shape.ops,
+        order: &shape.order,
+        limits,
+        pass_bytes,
+        files,
+        is_verified,
+        uring: &mut uring,
+    };
+    handling.remakes_each_pass = handling::plan_remaking(job, &mut decisions, remaking)?;
+    Ok(((handling, uring), decisions))
+}

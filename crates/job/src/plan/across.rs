@@ -5,8 +5,8 @@
 //!
 //! Cannot see: what other programs write, and whether an existing file that no job writes holds what is looked for.
 
-use super::Planner;
-use crate::outputs::Identity;
+use super::job::Run;
+use crate::facts::Identity;
 use crate::refusal::{Refusal, Rule};
 use std::collections::BTreeMap;
 use trueio_model::{Checksum, FilePlan, JobPlan, OpKind, OpMix, Order, Prepare};
@@ -15,20 +15,20 @@ use trueio_model::{Checksum, FilePlan, JobPlan, OpKind, OpMix, Order, Prepare};
 type Part = (u64, u64);
 
 /// Refuses jobs whose verification could not tell right from wrong because of the others.
-pub(super) fn check_verify(planner: &mut Planner, jobs: &[JobPlan]) -> Result<(), Refusal> {
+pub(super) fn check_verify(run: &mut Run<'_>, jobs: &[JobPlan]) -> Result<(), Refusal> {
     if jobs.len() < 2 && !jobs.iter().any(compares_what_it_reads) || jobs.iter().all(|job| job.verify.is_none()) {
         return Ok(());
     }
     let mut users: BTreeMap<Identity, Vec<(&JobPlan, &FilePlan)>> = BTreeMap::new();
     for job in jobs {
         for file in &job.files {
-            users.entry(planner.facts.identity(&file.path)).or_default().push((job, file));
+            users.entry(run.facts.identity(&file.path)).or_default().push((job, file));
         }
     }
     // In the order of the jobs, so that the first one is refused.
     for job in jobs.iter().filter(|job| job.verify.is_some()) {
         for file in &job.files {
-            let users = users.get(&planner.facts.identity(&file.path)).map_or(&[][..], |users| users);
+            let users = users.get(&run.facts.identity(&file.path)).map_or(&[][..], |users| users);
             let others = || users.iter().filter(|(other, _)| other.name != job.name && other.modifies_files());
             let part = |file: &FilePlan| (file.offset_bytes, file.offset_bytes.saturating_add(file.size_bytes));
             let mut beside = others().filter(|(other, _)| other.phase == job.phase);
@@ -43,7 +43,7 @@ pub(super) fn check_verify(planner: &mut Planner, jobs: &[JobPlan]) -> Result<()
             // A job that only reads compares every block; one that writes, too, those that it knows for its own.
             if compares_what_it_reads(job) {
                 let before: Vec<_> = others().filter(|(other, _)| other.phase < job.phase).copied().collect();
-                check_before(planner, job, file, &before)?;
+                check_before(run, job, file, &before)?;
             }
         }
     }
@@ -62,7 +62,7 @@ fn compares_what_it_reads(job: &JobPlan) -> bool {
 /// Refuses a job whose blocks nobody has written before it in a way that can be compared. `before` are those that wrote
 /// to the file in earlier phases, in their order.
 fn check_before(
-    planner: &mut Planner,
+    run: &mut Run<'_>,
     job: &JobPlan,
     file: &FilePlan,
     before: &[(&JobPlan, &FilePlan)],
@@ -107,7 +107,7 @@ fn check_before(
     if let Some((other, _)) = before.iter().find(|(other, _)| reads_all && may_end_early(other)) {
         let sentence =
             format!("blocks that `{}` has not written when its `runtime` ends count as wrong in `verify`", other.name);
-        planner.note(&job.name, &sentence);
+        run.note(&job.name, &sentence);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! What is said of measuring has no effect there, which is told, and none of it stays in the plan: no log is replaced by an
 //! empty one, and nobody waits for what is never measured.
 
-use super::Planner;
+use crate::input::{Decisions, JobInput};
 use crate::option::OptionRow;
 use crate::options::content::rows::{VERIFY, VERIFY_ONLY};
 use crate::options::durability::rows::{
@@ -31,7 +31,6 @@ use crate::options::process::rows::{
 };
 use crate::options::target::rows::{CREATE_ONLY, DIRECTORY, LOCKFILE, UNLINK, UNLINK_EACH_LOOP};
 use crate::refusal::{Refusal, Rule};
-use crate::values::Values;
 use trueio_model::{EngineKind, Guard, JobPlan, LogPlan};
 
 /// What means something for an engine without I/O.
@@ -122,7 +121,8 @@ const MEASURED: &[&OptionRow] = &[
 ///
 /// # Errors
 /// What would be a success that did nothing of what was asked.
-pub(super) fn note_idle(planner: &mut Planner, values: &Values, engine: EngineKind) -> Result<(), Refusal> {
+pub(super) fn note_idle(values: &JobInput<'_>, engine: EngineKind) -> Result<((), Decisions), Refusal> {
+    let mut decisions = Decisions::default();
     if values.get(CREATE_ONLY) {
         if values.get(VERIFY_ONLY) {
             let rule = Rule::Contradiction {
@@ -133,23 +133,30 @@ pub(super) fn note_idle(planner: &mut Planner, values: &Values, engine: EngineKi
             };
             return Err(values.refuse(VERIFY_ONLY, rule));
         }
-        note(planner, values, "only files are made (`create_only`)", |row| MEASURED.contains(row));
+        note(values, &mut decisions, "only files are made (`create_only`)", |row| MEASURED.contains(row));
     } else if !engine.does_io() {
         let because = format!("{} does no I/O", engine.name());
         // With an end, the program runs through the ramps of those beside it.
         let has_ramp = values.get(RUNTIME).is_some();
-        note(planner, values, &because, |row| !(MEANINGFUL.contains(row) || has_ramp && *row == RAMP_TIME.row()));
+        note(values, &mut decisions, &because, |row| {
+            !(MEANINGFUL.contains(row) || has_ramp && *row == RAMP_TIME.row())
+        });
     }
-    Ok(())
+    Ok(((), decisions))
 }
 
 /// Notes what was said of these options, unless a note tells already that it has no effect.
-fn note(planner: &mut Planner, values: &Values, because: &str, is_meant: impl Fn(&&'static OptionRow) -> bool) {
+fn note(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
+    because: &str,
+    is_meant: impl Fn(&&'static OptionRow) -> bool,
+) {
     for name in values.all_set().filter(|row| values.is_explicit(row) && is_meant(row)) {
         let sentence = format!("{} has no effect", values.quote(name));
         let beginning = format!("job `{}`: {sentence}", values.job);
-        if !planner.notes.iter().any(|note| note.starts_with(&beginning)) {
-            planner.note(&values.job, &format!("{sentence}: {because}"));
+        if !values.notes.iter().any(|note| note.starts_with(&beginning)) {
+            decisions.note(format!("{sentence}: {because}"));
         }
     }
 }

@@ -5,13 +5,13 @@
 //!
 //! Source: fio(1), `zonemode=zbd` and what stands with it.
 
-use super::direct::alignment_of;
-use super::files::JobFile;
-use super::job::{Ops, note_unused};
-use super::{Planner, Target};
+use crate::facts::Identity;
+use crate::facts::{FactsSource, Target};
+use crate::input::{Decisions, JobInput};
 use crate::option::Opt;
 use crate::option::OptionRow;
 use crate::options::content::rows::{SOURCE, TRIM_PERCENTAGE, VERIFY, VERIFY_ONLY, VERIFY_POLICY, VERIFY_STATE_SAVE};
+use crate::options::durability::direct::alignment_of;
 use crate::options::durability::rows::{DIRECT, SYNC_FILE_RANGE};
 use crate::options::limits::rows::{FILL_DEVICE, IO_SIZE};
 use crate::options::pace::rows::FLOW;
@@ -19,8 +19,9 @@ use crate::options::pattern::rows::{
     BS, IGNORE_ZONE_LIMITS, JOB_MAX_OPEN_ZONES, MAX_OPEN_ZONES, READ_BEYOND_WP, WRITE_ZONE_REMAINDER,
     ZONE_RESET_FREQUENCY, ZONE_RESET_THRESHOLD, ZONECAPACITY, ZONEMODE, ZONESIZE, ZONESKIP,
 };
+use crate::options::shape::Ops;
+use crate::options::target::files::JobFile;
 use crate::options::target::rows::{DIRECTORY, FILE_APPEND, FILENAME, LOCKFILE, OFFSET, SIZE, UNLINK_EACH_LOOP};
-use crate::outputs::Identity;
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, Value, write_bytes};
 use crate::values::Values;
@@ -49,7 +50,7 @@ const BESIDE: &[&OptionRow] = &[
 ];
 
 /// True if the job writes zones by their rules.
-pub(super) fn is_zoned(values: &Values) -> bool {
+pub(crate) fn is_zoned(values: &Values) -> bool {
     values.get(ZONEMODE) == "zbd"
 }
 
@@ -60,7 +61,7 @@ fn zoned_disk(facts: &TargetFacts) -> Option<&DiskFacts> {
 }
 
 /// Sizes that count zones become bytes.
-pub(super) fn settle_sizes(planner: &mut Planner, values: &mut Values) -> Result<(), Refusal> {
+pub(crate) fn settle_sizes(values: &JobInput<'_>, decisions: &mut Decisions) -> Result<(), Refusal> {
     for option in [SIZE.row(), OFFSET.row(), IO_SIZE.row()] {
         let Some(count) = values.zones(option) else { continue };
         let is_strided = values.get(ZONEMODE) == "strided";
@@ -71,7 +72,7 @@ pub(super) fn settle_sizes(planner: &mut Planner, values: &mut Values) -> Result
         }
         // Of strided zones, too, what is counted is `zonesize`, as in fio: what is transferred in a zone.
         let said = values.get(ZONESIZE).filter(|bytes| *bytes > 0);
-        let found = || device_zone_bytes(planner, values).filter(|_| !is_strided);
+        let found = || device_zone_bytes(values).filter(|_| !is_strided);
         let Some(zone_bytes) = said.or_else(found) else {
             let needs = "`zonesize`: how long a zone is";
             let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "say it too" };
@@ -81,38 +82,38 @@ pub(super) fn settle_sizes(planner: &mut Planner, values: &mut Values) -> Result
             let reason = format!("{count} zones of {} are more than a file can hold", write_bytes(zone_bytes));
             return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
         };
-        values.replace(option, Value::Extent(Extent::Bytes(bytes)));
+        decisions.replace(option, Value::Extent(Extent::Bytes(bytes)));
     }
     Ok(())
 }
 
 /// What the first target that is named says of its zones.
-fn device_zone_bytes(planner: &mut Planner, values: &Values) -> Option<u64> {
+fn device_zone_bytes(values: &JobInput<'_>) -> Option<u64> {
     let name = values.get(FILENAME)?.first()?.clone();
     let directory = values.get(DIRECTORY);
-    let Target::Present(facts) = planner.look(&super::join_path(directory, &name)) else { return None };
+    let Target::Present(facts) = values.look(&crate::paths::join_path(directory, &name)) else { return None };
     zoned_disk(&facts)?.limits.chunk_bytes.value.filter(|bytes| *bytes > 0)
 }
 
 /// What is known of the job.
-pub(super) struct InZones<'a> {
-    pub(super) engine: EngineKind,
-    pub(super) ops: Ops,
+pub(crate) struct InZones<'a> {
+    pub(crate) engine: EngineKind,
+    pub(crate) ops: Ops,
     /// Sizes of reads, writes and trims.
-    pub(super) sizes: &'a [BlockSizes; 3],
-    pub(super) steps: &'a Steps,
+    pub(crate) sizes: &'a [BlockSizes; 3],
+    pub(crate) steps: &'a Steps,
 }
 
 /// How zones are used; the files' regions become whole zones. `None`: they are not.
-pub(super) fn plan_zones(
-    planner: &mut Planner,
-    values: &mut Values,
+pub(crate) fn plan_zones(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     job: &InZones<'_>,
     files: &mut [JobFile],
     direct: &mut DirectPolicy,
 ) -> Result<Option<ZonePlan>, Refusal> {
     if !is_zoned(values) {
-        note_unused(planner, values, BESIDE, "`zonemode = zbd` is not asked for");
+        decisions.note_unused(values, BESIDE, "`zonemode = zbd` is not asked for");
         return Ok(None);
     }
     check_job(values, job)?;
@@ -120,13 +121,13 @@ pub(super) fn plan_zones(
     let is_emulated = files.iter().all(|file| file.facts.as_ref().is_none_or(|facts| zoned_disk(facts).is_none()));
     let (zone_bytes, capacity_bytes) = match is_emulated {
         true => emulated_zones(values, files, *direct)?,
-        false => (device_zones(planner, values, files)?, 0),
+        false => (device_zones(values, decisions, files)?, 0),
     };
     if !is_emulated && job.ops.has(OpKind::Write) {
         match *direct {
             DirectPolicy::Require => {}
             DirectPolicy::Prefer => {
-                values.derive(DIRECT, "require", "zones of a device are written past the page cache only");
+                decisions.derive(DIRECT, "require", "zones of a device are written past the page cache only");
                 *direct = DirectPolicy::Require;
             }
             DirectPolicy::Off => {
@@ -152,7 +153,7 @@ pub(super) fn plan_zones(
         }
     }
     if writes {
-        round_regions(planner, values, files, zone_bytes)?;
+        round_regions(values, decisions, files, zone_bytes)?;
     }
     let ends = files.iter().map(|file| file.plan.offset_bytes + file.plan.size_bytes);
     let zones = ends.map(|end| end.div_ceil(zone_bytes)).fold(0, u64::saturating_add);
@@ -166,7 +167,7 @@ pub(super) fn plan_zones(
         return Err(values.refuse(ZONESKIP, Rule::BadValue { option: ZONESKIP.name, reason }));
     }
     if job.ops.is_random {
-        note_unused(planner, values, &[ZONESKIP.row()], "the job is random");
+        decisions.note_unused(values, &[ZONESKIP.row()], "the job is random");
     }
     Ok(Some(ZonePlan {
         zone_bytes,
@@ -177,7 +178,7 @@ pub(super) fn plan_zones(
         open_max: values.get(MAX_OPEN_ZONES),
         worker_open_max: values.get(JOB_MAX_OPEN_ZONES),
         ignores_device_limits: values.get(IGNORE_ZONE_LIMITS),
-        early_resets: early_resets(planner, values, job.ops)?,
+        early_resets: early_resets(values, decisions, job.ops)?,
         writes_remainder: values.get(WRITE_ZONE_REMAINDER),
     }))
 }
@@ -244,12 +245,12 @@ fn check_job(values: &Values, job: &InZones<'_>) -> Result<(), Refusal> {
 }
 
 /// Jobs that share the zones of a file must mean the same zones, if it has none of its own.
-pub(super) fn check_shared(planner: &Planner, jobs: &[JobPlan]) -> Result<(), Refusal> {
+pub(crate) fn check_shared(facts: &dyn FactsSource, jobs: &[JobPlan]) -> Result<(), Refusal> {
     let mut known: BTreeMap<(Identity, bool), (&JobPlan, ZonePlan)> = BTreeMap::new();
     for job in jobs {
         let Some(zones) = job.zones.filter(|zones| zones.is_emulated) else { continue };
         for file in &job.files {
-            let file_is = (planner.facts.identity(&file.path), file.prepare == Prepare::Nothing);
+            let file_is = (facts.identity(&file.path), file.prepare == Prepare::Nothing);
             let (first, theirs) = *known.entry(file_is).or_insert((job, zones));
             if (theirs.zone_bytes, theirs.capacity_bytes) != (zones.zone_bytes, zones.capacity_bytes) {
                 let say = |zones: ZonePlan| {
@@ -302,8 +303,8 @@ fn emulated_zones(values: &Values, files: &[JobFile], direct: DirectPolicy) -> R
 }
 
 /// Length of the zones that the devices have.
-fn device_zones(planner: &mut Planner, values: &Values, files: &[JobFile]) -> Result<u64, Refusal> {
-    note_unused(planner, values, &[ZONECAPACITY.row()], "the device says its own");
+fn device_zones(values: &JobInput<'_>, decisions: &mut Decisions, files: &[JobFile]) -> Result<u64, Refusal> {
+    decisions.note_unused(values, &[ZONECAPACITY.row()], "the device says its own");
     let said = values.get(ZONESIZE).filter(|bytes| *bytes > 0);
     let mut found = None;
     for file in files {
@@ -329,8 +330,8 @@ fn device_zones(planner: &mut Planner, values: &Values, files: &[JobFile]) -> Re
 
 /// Whole zones only: a reset would destroy what stands beside the region.
 fn round_regions(
-    planner: &mut Planner,
-    values: &Values,
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     files: &mut [JobFile],
     zone_bytes: u64,
 ) -> Result<(), Refusal> {
@@ -350,14 +351,14 @@ fn round_regions(
                  byte {offset} on",
                 plan.path, plan.size_bytes
             );
-            planner.note(&values.job, &sentence);
+            decisions.note(&sentence);
             (plan.offset_bytes, plan.size_bytes) = (begin, whole);
         }
     }
     Ok(())
 }
 
-fn early_resets(planner: &mut Planner, values: &Values, ops: Ops) -> Result<Option<EarlyResets>, Refusal> {
+fn early_resets(values: &JobInput<'_>, decisions: &mut Decisions, ops: Ops) -> Result<Option<EarlyResets>, Refusal> {
     let of = |option: Opt<f64>| Some(values.get(option)).filter(|part| *part > 0.0);
     let incomplete = |option: &'static OptionRow, needs| {
         let rule = Rule::Incomplete { option: values.quote(option), needs, hint: "say both, or leave both out" };
@@ -370,8 +371,7 @@ fn early_resets(planner: &mut Planner, values: &Values, ops: Ops) -> Result<Opti
         (Some(threshold), Some(part)) => EarlyResets { threshold, every: (1.0 / part).round().max(1.0) as u64 },
     };
     if !ops.has(OpKind::Write) {
-        note_unused(
-            planner,
+        decisions.note_unused(
             values,
             &[ZONE_RESET_THRESHOLD.row(), ZONE_RESET_FREQUENCY.row()],
             "the job does not write",

@@ -1,20 +1,19 @@
 //! Offsets that are not plainly the next block, nor each drawn anew.
 
-use super::Planner;
-use super::job::{Ops, note_unused};
-use super::zones::is_zoned;
+use crate::input::{Decisions, JobInput};
 use crate::option::OptionRow;
 use crate::options::pattern::rows::{
     BLOCKALIGN, BS_UNALIGNED, BSRANGE, PERCENTAGE_RANDOM, RANDOM_EVERY, RW, RW_SEQUENCER, SEQUENTIAL_SKIP, ZONEMODE,
     ZONERANGE, ZONESIZE, ZONESKIP,
 };
+use crate::options::pattern::zones::is_zoned;
+use crate::options::shape::Ops;
 use crate::refusal::{Refusal, Rule};
-use crate::values::Values;
 use trueio_model::{BlockSizes, OpKind, OpMix, Steps, WriteSteps, Zones};
 
-pub(super) fn plan_steps(
-    planner: &mut Planner,
-    values: &Values,
+pub(crate) fn plan_steps(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     ops: Ops,
     sizes: &[BlockSizes; 3],
     sizes_option: &'static OptionRow,
@@ -26,7 +25,7 @@ pub(super) fn plan_steps(
     let mut steps = Steps { trims_first: values.get(RW).ends_with("trimwrite"), ..Steps::default() };
     let of_random = [RANDOM_EVERY.row(), PERCENTAGE_RANDOM.row(), BLOCKALIGN.row()];
     if ops.is_random {
-        note_unused(planner, values, &[SEQUENTIAL_SKIP.row()], "the job is random");
+        decisions.note_unused(values, &[SEQUENTIAL_SKIP.row()], "the job is random");
         let aligns = values.get(BLOCKALIGN).unwrap_or([0; 3]);
         let random = values.get(PERCENTAGE_RANDOM);
         let of = |index: usize| {
@@ -53,7 +52,7 @@ pub(super) fn plan_steps(
         steps.random_every = Some(values.get(RANDOM_EVERY)).filter(|every| *every > 1).unwrap_or(0);
         steps.repeats = steps.random_every > 0 && values.get(RW_SEQUENCER) == "identical";
     } else {
-        note_unused(planner, values, &of_random, "the job is sequential");
+        decisions.note_unused(values, &of_random, "the job is sequential");
         steps.skip_bytes = values.get(SEQUENTIAL_SKIP);
     }
     if values.is_set(RW_SEQUENCER) && steps.random_every == 0 {
@@ -62,11 +61,11 @@ pub(super) fn plan_steps(
     if values.get(BS_UNALIGNED) {
         steps.is_unaligned = sizes_option == BSRANGE.row();
         if !steps.is_unaligned {
-            note_unused(planner, values, &[BS_UNALIGNED.row()], "it is about the sizes of `bsrange`");
+            decisions.note_unused(values, &[BS_UNALIGNED.row()], "it is about the sizes of `bsrange`");
         }
     }
     if is_zoned(values) {
-        note_unused(planner, values, &[ZONERANGE.row()], "a zone is as long as `zonesize` or the device says");
+        decisions.note_unused(values, &[ZONERANGE.row()], "a zone is as long as `zonesize` or the device says");
         return Ok(steps);
     }
     match (values.get(ZONEMODE) == "strided", values.get(ZONESIZE).filter(|bytes| *bytes > 0)) {
@@ -86,7 +85,7 @@ pub(super) fn plan_steps(
             return Err(values.refuse(ZONESIZE, rule));
         }
         (false, None) => {
-            note_unused(planner, values, &[ZONERANGE.row(), ZONESKIP.row()], "no `zonemode` is asked for");
+            decisions.note_unused(values, &[ZONERANGE.row(), ZONESKIP.row()], "no `zonemode` is asked for");
         }
     }
     Ok(steps)

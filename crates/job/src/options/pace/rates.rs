@@ -1,7 +1,6 @@
 //! Rates, pauses, and the least that a job must reach.
 
-use super::Planner;
-use super::job::note_unused;
+use crate::input::{Decisions, JobInput};
 use crate::option::{Opt, Rates};
 use crate::options::content::rows::VERIFY;
 use crate::options::pace::rows::{
@@ -10,12 +9,11 @@ use crate::options::pace::rows::{
 };
 use crate::options::pattern::rows::{RWMIXREAD, RWMIXWRITE};
 use crate::refusal::{Refusal, Rule};
-use crate::values::Values;
 use trueio_model::{Arrivals, Guard, OpMix, Pace, Think, Verify};
 
-pub(super) fn plan_pace(
-    planner: &mut Planner,
-    values: &Values,
+pub(crate) fn plan_pace(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     mix: OpMix,
     verify: Option<&Verify>,
 ) -> Result<Option<Pace>, Refusal> {
@@ -35,7 +33,7 @@ pub(super) fn plan_pace(
             return Err(values.refuse(RATE_IOPS, rule));
         }
         (None, None) => {
-            note_unused(planner, values, &[RATE_PROCESS.row()], "no rate is given");
+            decisions.note_unused(values, &[RATE_PROCESS.row()], "no rate is given");
             return Ok(None);
         }
         (Some(rates), None) => (RATE.row(), rates),
@@ -56,14 +54,14 @@ pub(super) fn plan_pace(
     }
     if of_writes.is_some() && !is_one_sided {
         let because = "the rates say how many of the I/Os are reads";
-        note_unused(planner, values, &[RWMIXREAD.row(), RWMIXWRITE.row()], because);
+        decisions.note_unused(values, &[RWMIXREAD.row(), RWMIXWRITE.row()], because);
     }
     let (ios_per_s, bytes_per_s) = if option == RATE.row() { (None, Some(rate)) } else { (Some(rate), None) };
     Ok(Some(Pace { ios_per_s, bytes_per_s, of_writes, arrivals }))
 }
 
 /// What ends the job as failed because it is slow.
-pub(super) fn plan_guard(planner: &mut Planner, values: &Values, mix: OpMix) -> Guard {
+pub(crate) fn plan_guard(values: &JobInput<'_>, decisions: &mut Decisions, mix: OpMix) -> Guard {
     let rate = |option: Opt<Rates>| {
         let (rate, of_writes) = values.get(option).map_or((0.0, None), |rates| rates.of(mix));
         (rate.ceil() as u64, of_writes.map(|rate| rate.ceil() as u64))
@@ -81,15 +79,15 @@ pub(super) fn plan_guard(planner: &mut Planner, values: &Values, mix: OpMix) -> 
         latency_ns_max: values.get(MAX_LATENCY).unwrap_or(0),
     };
     if guard.bytes_per_s_min == 0 && guard.ios_per_s_min == 0 && guard.of_writes.is_none() {
-        note_unused(planner, values, &[RATE_CYCLE.row()], "neither `rate_min` nor `rate_iops_min` is given");
+        decisions.note_unused(values, &[RATE_CYCLE.row()], "neither `rate_min` nor `rate_iops_min` is given");
     }
     if guard.is_none() { Guard::default() } else { guard }
 }
 
-pub(super) fn plan_think(planner: &mut Planner, values: &Values) -> Option<Think> {
+pub(crate) fn plan_think(values: &JobInput<'_>, decisions: &mut Decisions) -> Option<Think> {
     let Some(time_ns) = values.get(THINKTIME) else {
         let names = [THINKTIME_BLOCKS.row(), THINKTIME_SPIN.row(), THINKTIME_IOTIME.row()];
-        note_unused(planner, values, &names, "no `thinktime` is given");
+        decisions.note_unused(values, &names, "no `thinktime` is given");
         return None;
     };
     let after_ns = values.get(THINKTIME_IOTIME).unwrap_or(0);

@@ -1,22 +1,22 @@
 //! What is drawn by shares: the order of random blocks, and which of several files is next.
 
-use super::Planner;
-use super::files::JobFile;
-use super::job::{Ops, note_unused};
+use crate::input::{Decisions, JobInput};
 use crate::options::pattern::rows::{NORANDOMMAP, RANDOM_DISTRIBUTION, ZONEMODE};
+use crate::options::shape::Ops;
+use crate::options::target::files::JobFile;
 use crate::options::target::rows::{FILE_SERVICE_IOS, FILE_SERVICE_TYPE, OPENFILES};
 use crate::refusal::{Refusal, Rule};
 use crate::values::Values;
 use trueio_model::{Distribution, FileSelection, Order, Steps};
 
-pub(super) fn plan_order(planner: &mut Planner, values: &Values, ops: Ops, steps: &Steps) -> Order {
+pub(crate) fn plan_order(values: &JobInput<'_>, decisions: &mut Decisions, ops: Ops, steps: &Steps) -> Order {
     if !ops.is_random {
         return Order::Sequential;
     }
     let distribution = values.get(RANDOM_DISTRIBUTION);
     let is_uniform = *distribution == Distribution::Uniform;
     if !is_uniform {
-        note_unused(planner, values, &[NORANDOMMAP.row()], "a distribution that is not uniform keeps no map anyway");
+        decisions.note_unused(values, &[NORANDOMMAP.row()], "a distribution that is not uniform keeps no map anyway");
     }
     Order::Random {
         each_block_once: is_uniform && !values.get(NORANDOMMAP) && steps.places_plainly(),
@@ -25,7 +25,7 @@ pub(super) fn plan_order(planner: &mut Planner, values: &Values, ops: Ops, steps
 }
 
 /// Zones of a distribution are of the region: all of it must be there, and nothing else may divide it.
-pub(super) fn check_distribution(values: &Values, order: &Order, files: &[JobFile]) -> Result<(), Refusal> {
+pub(crate) fn check_distribution(values: &Values, order: &Order, files: &[JobFile]) -> Result<(), Refusal> {
     let Order::Random { distribution, .. } = order else { return Ok(()) };
     let zones_bytes = match distribution {
         Distribution::Zoned { .. } => 0,
@@ -52,16 +52,16 @@ pub(super) fn check_distribution(values: &Values, order: &Order, files: &[JobFil
 
 /// Which file is next, how many I/Os it has before another one is chosen, and how many files are in use at a time; 0: no
 /// such number.
-pub(super) fn plan_file_selection(
-    planner: &mut Planner,
-    values: &Values,
+pub(crate) fn plan_file_selection(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     count: usize,
 ) -> Result<(FileSelection, u32, u32), Refusal> {
     let selection = values.get(FILE_SERVICE_TYPE).clone();
     let is_in_turn = count > 1 && selection != FileSelection::Sequential;
     if !is_in_turn {
         let because = if count > 1 { "each file is used to its end" } else { "there is one file" };
-        note_unused(planner, values, &[FILE_SERVICE_IOS.row()], because);
+        decisions.note_unused(values, &[FILE_SERVICE_IOS.row()], because);
     }
     let ios_per_file = Some(values.get(FILE_SERVICE_IOS)).filter(|ios| is_in_turn && *ios > 1).unwrap_or(0);
     let because = match (values.get(OPENFILES).unwrap_or(0), &selection) {
@@ -79,6 +79,6 @@ pub(super) fn plan_file_selection(
         }
         (most, _) => return Ok((selection, ios_per_file, most)),
     };
-    note_unused(planner, values, &[OPENFILES.row()], because);
+    decisions.note_unused(values, &[OPENFILES.row()], because);
     Ok((selection, ios_per_file, 0))
 }

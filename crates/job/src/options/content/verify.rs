@@ -1,9 +1,6 @@
 //! What a job verifies, and what cannot be verified.
 
-use super::Planner;
-use super::files::JobFile;
-use super::job::{Ops, note_unused};
-use super::limits::unit_of;
+use crate::input::{Decisions, JobInput};
 use crate::option::OptionRow;
 use crate::options::content::rows::{
     DEDUPE_PERCENTAGE, DO_VERIFY, TRIM_BACKLOG, TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, TRIM_VERIFY_ZERO, VERIFY,
@@ -12,6 +9,9 @@ use crate::options::content::rows::{
 };
 use crate::options::durability::rows::{END_FDATASYNC, END_FSYNC, FDATASYNC, FSYNC, FSYNC_ON_CLOSE, RWF_DSYNC, SYNC};
 use crate::options::engine::rows::NUMJOBS;
+use crate::options::limits::ends::unit_of;
+use crate::options::shape::Ops;
+use crate::options::target::files::JobFile;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
 use crate::values::Values;
@@ -24,22 +24,22 @@ const ONCE: &str =
     "let each block come once: no `time_based`, `loops = 1`, `io_size` no more than `size`, the random map";
 
 /// What is known of the job.
-pub(super) struct Verified<'a> {
-    pub(super) engine: EngineKind,
-    pub(super) ops: Ops,
-    pub(super) used: &'a [(OpKind, &'a BlockSizes)],
-    pub(super) order: &'a Order,
-    pub(super) files: &'a [JobFile],
-    pub(super) limits: &'a Limits,
+pub(crate) struct Verified<'a> {
+    pub(crate) engine: EngineKind,
+    pub(crate) ops: Ops,
+    pub(crate) used: &'a [(OpKind, &'a BlockSizes)],
+    pub(crate) order: &'a Order,
+    pub(crate) files: &'a [JobFile],
+    pub(crate) limits: &'a Limits,
     /// Offsets are not plainly the next block, or each once.
-    pub(super) has_steps: bool,
+    pub(crate) has_steps: bool,
     /// Zones are written by their rules: one write at a time in each, the worker knows what each holds, and an I/O
     /// waits for what is in flight at its place.
-    pub(super) is_zoned: bool,
+    pub(crate) is_zoned: bool,
     /// Its I/Os are those of a log.
-    pub(super) is_replayed: bool,
+    pub(crate) is_replayed: bool,
     /// Some files begin another pass before others have ended theirs.
-    pub(super) draws_files: bool,
+    pub(crate) draws_files: bool,
 }
 
 /// Options that mean something beside `verify` only.
@@ -64,9 +64,9 @@ const BESIDE: &[&OptionRow] = &[
     TRIM_BACKLOG_BATCH.row(),
 ];
 
-pub(super) fn plan_verify(
-    planner: &mut Planner,
-    values: &Values,
+pub(crate) fn plan_verify(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     job: &Verified<'_>,
 ) -> Result<Option<Verify>, Refusal> {
     let Verified { engine, ops, used, order, files, limits, has_steps, is_zoned, is_replayed, draws_files } = *job;
@@ -77,7 +77,7 @@ pub(super) fn plan_verify(
                 values.refuse(VERIFY_ONLY, incomplete(values, VERIFY_ONLY.row(), "`verify`: nothing is compared"))
             );
         }
-        note_unused(planner, values, BESIDE, "`verify` is not asked for");
+        decisions.note_unused(values, BESIDE, "`verify` is not asked for");
         return Ok(None);
     };
     let verify = plan_details(values, ops, checksum)?;
@@ -113,7 +113,7 @@ pub(super) fn plan_verify(
             VERIFY_POLICY.row(),
             TRIM_PERCENTAGE.row(),
         ];
-        note_unused(planner, values, &names, "the job does not write");
+        decisions.note_unused(values, &names, "the job does not write");
         let (backlog, threads, saves_state, trim, synced_only) = (0, 0, false, None, false);
         return Ok(Some(Verify { backlog, threads, saves_state, trim, synced_only, ..verify }));
     }

@@ -5,8 +5,8 @@
 //! again when it is created), and is removed afterwards unless the user wants it kept. What is in
 //! use, or carries the mark of a filesystem that was not named, is not written even if it is named.
 
-use super::splitmix64;
-use super::{Planner, Target};
+use crate::facts::Target;
+use crate::input::{Created, Decisions, JobInput};
 use crate::option::OptionRow;
 use crate::options::limits::rows::{FILL_DEVICE, IO_SIZE};
 use crate::options::pattern::rows::{READ_IOLOG, RW};
@@ -14,7 +14,9 @@ use crate::options::target::rows::{
     DIRECTORY, EXTEND_EXISTING, FALLOCATE, FILE_APPEND, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NRFILES, OFFSET,
     OFFSET_ALIGN, OVERWRITE, OVERWRITE_EXISTING, OVERWRITE_SIGNATURE, SIZE, UNLINK,
 };
+use crate::paths::{directory_of, join_path, plain};
 use crate::refusal::{Refusal, Rule};
+use crate::seed::splitmix64;
 use crate::value::{Extent, write_bytes, write_paths};
 use crate::values::Values;
 use std::collections::BTreeMap;
@@ -26,51 +28,39 @@ const UNTOUCHED_SIZE_BYTES: u64 = 1 << 30;
 /// Size of a file that is written for as long as there is room: more than any filesystem holds.
 const ENDLESS_BYTES: u64 = 1 << 62;
 
-/// A file that the run will create.
-pub(super) struct Created {
-    /// How; of several jobs that share it, the most thorough of their ways.
-    pub(super) prepare: Prepare,
-    /// It exists with this length, and what is behind it is created.
-    pub(super) extends_from: Option<u64>,
-    /// Whether it goes at the end: only if no job wants it kept.
-    pub(super) remove_after: bool,
-    /// Its length: the furthest end of the regions in it, in bytes.
-    pub(super) length_bytes: u64,
-    /// Where its filesystem is mounted.
-    pub(super) mount_point: String,
-    /// What is free there, in bytes.
-    pub(super) available_bytes: Option<u64>,
-}
-
 /// What the files must serve.
-pub(super) struct Use {
-    pub(super) writes: bool,
-    pub(super) trims: bool,
+pub(crate) struct Use {
+    pub(crate) writes: bool,
+    pub(crate) trims: bool,
     /// A file that is made must hold something when the job begins: reads and trims of what nobody wrote do nothing.
-    pub(super) needs_content: bool,
+    pub(crate) needs_content: bool,
     /// The engine opens them.
-    pub(super) opens_files: bool,
+    pub(crate) opens_files: bool,
     /// The engine moves no data: a new file begins empty.
-    pub(super) moves_no_data: bool,
+    pub(crate) moves_no_data: bool,
     /// They are written until nothing is free.
-    pub(super) fills: bool,
+    pub(crate) fills: bool,
     /// The largest block of the operations used, in bytes.
-    pub(super) block_bytes_max: u64,
+    pub(crate) block_bytes_max: u64,
     /// The smallest, in bytes.
-    pub(super) block_bytes_min: u64,
+    pub(crate) block_bytes_min: u64,
     /// The job's seed, for sizes that are drawn.
-    pub(super) seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// A file of a job with the facts that hold for it: its own, or those of the directory in which it
 /// will be created. `None` if nothing is touched.
-pub(super) struct JobFile {
-    pub(super) plan: FilePlan,
-    pub(super) facts: Option<TargetFacts>,
+pub(crate) struct JobFile {
+    pub(crate) plan: FilePlan,
+    pub(crate) facts: Option<TargetFacts>,
 }
 
 /// The files of a job.
-pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use) -> Result<Vec<JobFile>, Refusal> {
+pub(crate) fn plan_files(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
+    usage: &Use,
+) -> Result<Vec<JobFile>, Refusal> {
     let is_named = values.is_set(FILENAME);
     let paths = target_paths(values)?;
     let is_nothing = |extent: Option<Extent>| matches!(extent, Some(Extent::Bytes(0) | Extent::Percent(0)));
@@ -85,7 +75,7 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
             return Err(values.refuse(option, rule));
         }
     }
-    check_overwrite_names(planner, values, usage, &paths)?;
+    check_overwrite_names(values, usage, &paths)?;
     if values.get(FILE_APPEND) && values.is_set(OFFSET) {
         let rule = Rule::Contradiction {
             one: values.quote(FILE_APPEND),
@@ -102,7 +92,7 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
         let filesize = values.get(FILESIZE).map(|range| draw_size(range, usage, index as u64));
         let filesize = filesize.or(is_endless.then_some(ENDLESS_BYTES / paths.len() as u64));
         let file = if usage.opens_files {
-            match planner.look(path) {
+            match values.look(path) {
                 Target::Unreadable(reason) => {
                     let rule = Rule::TargetUnreadable { path: path.clone(), reason };
                     return Err(values.refuse(FILENAME, rule));
@@ -111,9 +101,9 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
                     return Err(values.refuse(DIRECTORY, Rule::GeneratedNameTaken { path: path.clone() }));
                 }
                 Target::Present(facts) => {
-                    existing_file(planner, values, usage, path, *facts, (paths.len(), filesize), &mut carried)?
+                    existing_file(values, decisions, usage, path, *facts, (paths.len(), filesize), &mut carried)?
                 }
-                Target::Missing => new_file(planner, values, usage, path, (paths.len(), filesize))?,
+                Target::Missing => new_file(values, decisions, usage, path, (paths.len(), filesize))?,
             }
         } else {
             untouched_file(values, path, (paths.len(), filesize))?
@@ -136,9 +126,9 @@ pub(super) fn plan_files(planner: &mut Planner, values: &mut Values, usage: &Use
         }
     } else if values.is_set(OVERWRITE_SIGNATURE) {
         let sentence = format!("{} has no effect: the job writes nothing", values.quote(OVERWRITE_SIGNATURE));
-        planner.note(&values.job, &sentence);
+        decisions.note(&sentence);
     }
-    derive_file_values(planner, values, usage, &files, is_named);
+    derive_file_values(values, decisions, usage, &files, is_named);
     Ok(files)
 }
 
@@ -183,36 +173,15 @@ fn target_paths(values: &Values) -> Result<Vec<String>, Refusal> {
     }
 }
 
-/// The path of a file in a directory.
-pub(crate) fn join_path(directory: Option<&str>, name: &str) -> String {
-    match directory {
-        Some(directory) => format!("{}/{name}", directory.trim_end_matches('/')),
-        None => name.to_owned(),
-    }
-}
-
-/// A path without what does not change its meaning: `./a//b` is `a/b`. `..` stays: what it means
-/// depends on symbolic links.
-pub(super) fn plain(path: &str) -> String {
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-    let root = if path.starts_with('/') { "/" } else { "" };
-    format!("{root}{}", parts.join("/"))
-}
-
 /// Every path named for destruction must be a target that exists: a name that misses its target is
 /// a mistake, and mistakes about destruction are not passed over.
-pub(super) fn check_overwrite_names(
-    planner: &mut Planner,
-    values: &Values,
-    usage: &Use,
-    paths: &[String],
-) -> Result<(), Refusal> {
+pub(crate) fn check_overwrite_names(values: &JobInput<'_>, usage: &Use, paths: &[String]) -> Result<(), Refusal> {
     for path in values.get(OVERWRITE_EXISTING).unwrap_or(&[]) {
         if !paths.contains(path) {
             let rule = Rule::NamedForOverwriteNotUsed { path: path.clone(), targets: paths.to_vec() };
             return Err(values.refuse(OVERWRITE_EXISTING, rule));
         }
-        if usage.opens_files && planner.look(path) == Target::Missing {
+        if usage.opens_files && values.look(path) == Target::Missing {
             return Err(values.refuse(OVERWRITE_EXISTING, Rule::NamedForOverwriteMissing { path: path.clone() }));
         }
     }
@@ -222,8 +191,8 @@ pub(super) fn check_overwrite_names(
 /// Refuses to write what is in use, or a device that carries a mark that was not named. The names
 /// of the marks are added to `carried`.
 fn check_in_use(
-    planner: &mut Planner,
-    values: &Values,
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     path: &str,
     kind: TargetKind,
     carried: &mut Vec<String>,
@@ -231,7 +200,7 @@ fn check_in_use(
     let is_device = kind == TargetKind::BlockDevice;
     let refuse = |rule: Rule| Err(values.refuse(FILENAME, rule));
     let path = path.to_owned();
-    let found = match planner.facts.in_use(&path) {
+    let found = match values.facts.in_use(&path) {
         Ok(found) => found,
         Err(reason) if is_device => return refuse(Rule::DeviceNotExamined { path, reason }),
         // Nobody mounts a file but through a loop device, and that it is one is a rare guess.
@@ -241,7 +210,7 @@ fn check_in_use(
         return refuse(Rule::TargetInUse { path, in_use });
     }
     for sentence in found.unseen {
-        planner.note(&values.job, &format!("who uses `{path}` could not be seen altogether: {sentence}"));
+        decisions.note(&format!("who uses `{path}` could not be seen altogether: {sentence}"));
     }
     let named = values.get(OVERWRITE_SIGNATURE).unwrap_or_default();
     let is_named = found.marks.iter().all(|mark| named.contains(&mark.name));
@@ -252,9 +221,9 @@ fn check_in_use(
     Ok(())
 }
 
-pub(super) fn existing_file(
-    planner: &mut Planner,
-    values: &Values,
+pub(crate) fn existing_file(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     usage: &Use,
     path: &str,
     facts: TargetFacts,
@@ -276,7 +245,7 @@ pub(super) fn existing_file(
         return Err(values.refuse(RW, Rule::ExistingTargetNotNamed { path: path.to_owned(), what, verb }));
     }
     if usage.writes || usage.trims {
-        check_in_use(planner, values, path, facts.kind, carried)?;
+        check_in_use(values, decisions, path, facts.kind, carried)?;
     }
     if usage.trims
         && let Some(filesystem) = &facts.filesystem
@@ -286,7 +255,8 @@ pub(super) fn existing_file(
         return Err(values.refuse(RW, Rule::TrimUnsupported { path: path.to_owned(), reason }));
     }
     // As of new files: several spellings of one path are one file, by the name that came first.
-    let name = planner.spellings.entry(plain(path)).or_insert_with(|| path.to_owned()).clone();
+    let name = values.ledger.name_of(&plain(path), path);
+    decisions.spell(plain(path), &name);
     let may_grow = facts.kind == TargetKind::File
         && !(usage.moves_no_data && usage.needs_content)
         && values.get(EXTEND_EXISTING).is_some_and(|named| named.iter().any(|name| name == path));
@@ -300,7 +270,7 @@ pub(super) fn existing_file(
     let sizes = if is_device && !values.is_set(FILESIZE) { (sizes.0, None) } else { sizes };
     let (offset_bytes, size_bytes) = match facts.size_bytes.value {
         Some(target_bytes) if appends => {
-            let added = planner.created.get(&name).map_or(0, |grown| grown.length_bytes);
+            let added = values.ledger.created.get(&name).map_or(0, |grown| grown.length_bytes);
             let (offset_bytes, size_bytes) = appended_region(values, target_bytes + added, sizes)?;
             if !may_grow {
                 let path = path.to_owned();
@@ -329,7 +299,7 @@ pub(super) fn existing_file(
     let end_bytes = offset_bytes + size_bytes;
     if let Some(there) = facts.size_bytes.value.filter(|there| *there < end_bytes) {
         if !usage.writes && !usage.trims {
-            check_in_use(planner, values, path, facts.kind, carried)?;
+            check_in_use(values, decisions, path, facts.kind, carried)?;
         }
         plan.extends_from = Some(there);
         plan.prepare = prepare_new(values, usage);
@@ -342,7 +312,7 @@ pub(super) fn existing_file(
             mount_point: filesystem.map_or_else(String::new, |f| f.mount_point.clone()),
             available_bytes: filesystem.and_then(|f| f.available_bytes.value),
         };
-        create(planner, values, &name, grown);
+        create(values, decisions, &name, grown);
     }
     Ok(JobFile { plan, facts: Some(facts) })
 }
@@ -364,26 +334,12 @@ fn prepare_new(values: &Values, usage: &Use) -> Prepare {
     }
 }
 
-/// Notes a file, or a part of one, that the run creates, with what earlier jobs want of it.
-fn create(planner: &mut Planner, values: &Values, path: &str, wanted: Created) {
-    let thoroughness = |prepare| match prepare {
-        Prepare::CreateFilled => 4,
-        Prepare::CreateAllocated => 3,
-        Prepare::CreateSparse => 2,
-        Prepare::CreateReserved => 1,
-        _ => 0,
-    };
-    let (prepare, remove_after, length_bytes) = (wanted.prepare, wanted.remove_after, wanted.length_bytes);
-    let created = planner.created.entry(path.to_owned()).or_insert(wanted);
-    let is_promoted = thoroughness(prepare) > thoroughness(created.prepare);
-    if is_promoted {
-        created.prepare = prepare;
+/// Adds a file, or a part of one, that the run creates, with what earlier jobs need of it.
+fn create(values: &JobInput<'_>, decisions: &mut Decisions, path: &str, wanted: Created) {
+    if values.ledger.is_promoted(path, &wanted) {
+        decisions.note(format!("`{path}` is prepared for this job before an earlier job writes to it"));
     }
-    created.remove_after &= remove_after;
-    created.length_bytes = created.length_bytes.max(length_bytes);
-    if is_promoted {
-        planner.note(&values.job, &format!("`{path}` is prepared for this job before an earlier job writes to it"));
-    }
+    decisions.create(path, wanted);
 }
 
 /// The region behind the end of a file that ends, or will end by then, at `end_bytes`.
@@ -469,18 +425,20 @@ fn said_size_bytes(values: &Values, (file_count, filesize): (usize, Option<u64>)
     }
 }
 
-pub(super) fn new_file(
-    planner: &mut Planner,
-    values: &Values,
+pub(crate) fn new_file(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     usage: &Use,
     path: &str,
     sizes: (usize, Option<u64>),
 ) -> Result<JobFile, Refusal> {
-    let facts = directory_facts(planner, values, path)?;
+    let facts = directory_facts(values, decisions, path)?;
     // Two spellings of one path are one file, and the first spelling is its name in the plan.
-    let path = &planner.spellings.entry(plain(path)).or_insert_with(|| path.to_owned()).clone();
+    let name = values.ledger.name_of(&plain(path), path);
+    decisions.spell(plain(path), &name);
+    let path = &name;
     // A file that an earlier job of this plan creates has a size already.
-    let earlier_bytes = planner.created.get(path).map(|created| created.length_bytes);
+    let earlier_bytes = values.ledger.created.get(path).map(|created| created.length_bytes);
     let (offset_bytes, size_bytes) = match earlier_bytes {
         _ if values.get(FILE_APPEND) => appended_region(values, earlier_bytes.unwrap_or(0), sizes)?,
         Some(bytes) if said_size_bytes(values, sizes).is_none() => {
@@ -516,22 +474,17 @@ pub(super) fn new_file(
         mount_point: filesystem.map_or_else(String::new, |f| f.mount_point.clone()),
         available_bytes: filesystem.and_then(|f| f.available_bytes.value),
     };
-    create(planner, values, path, wanted);
+    create(values, decisions, path, wanted);
     let plan = FilePlan { path: path.to_owned(), prepare, remove_after, offset_bytes, size_bytes, extends_from: None };
     Ok(JobFile { plan, facts: Some(facts) })
 }
 
-/// The directory in which a path lies.
-pub(crate) fn directory_of(path: &str) -> &str {
-    match path.rsplit_once('/') {
-        Some(("", _)) => "/",
-        Some((directory, _)) => directory,
-        None => ".",
-    }
-}
-
 /// Facts of the directory in which a file will be created; if that one will be made, too, of the one in which it is.
-pub(super) fn directory_facts(planner: &mut Planner, values: &Values, path: &str) -> Result<TargetFacts, Refusal> {
+pub(crate) fn directory_facts(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
+    path: &str,
+) -> Result<TargetFacts, Refusal> {
     let nearest = directory_of(path.trim_end_matches('/'));
     let mut directory = nearest;
     // As in fio, for which an I/O log names files only.
@@ -540,7 +493,7 @@ pub(super) fn directory_facts(planner: &mut Planner, values: &Values, path: &str
     // What `directory` says must be there, in fio, too.
     let is_said = |place| values.get(DIRECTORY).is_some_and(|said| plain(said) == plain(place));
     let facts = loop {
-        match planner.look(directory) {
+        match values.look(directory) {
             Target::Present(facts) => break *facts,
             Target::Missing if !makes_directories || is_said(directory) || ["/", "."].contains(&directory) => {
                 let rule = Rule::DirectoryMissing { path: path.to_owned(), directory: directory.to_owned() };
@@ -554,7 +507,7 @@ pub(super) fn directory_facts(planner: &mut Planner, values: &Values, path: &str
                         return Err(values.refuse(option, Rule::CannotCreateHere { path: path.to_owned(), reason }));
                     }
                     _ => {
-                        planner.directories.insert(plain(directory));
+                        decisions.make_directory(plain(directory));
                     }
                 }
                 directory = directory_of(directory);
@@ -595,7 +548,7 @@ pub(super) fn directory_facts(planner: &mut Planner, values: &Values, path: &str
     Ok(facts)
 }
 
-pub(super) fn untouched_file(values: &Values, path: &str, sizes: (usize, Option<u64>)) -> Result<JobFile, Refusal> {
+pub(crate) fn untouched_file(values: &Values, path: &str, sizes: (usize, Option<u64>)) -> Result<JobFile, Refusal> {
     let offset_bytes = match values.get(OFFSET) {
         Extent::Bytes(bytes) => bytes,
         Extent::Percent(percent) => percent_of(UNTOUCHED_SIZE_BYTES, percent),
@@ -620,30 +573,35 @@ pub(super) fn untouched_file(values: &Values, path: &str, sizes: (usize, Option<
 }
 
 /// Writes down what was worked out about files, and which words about them came to nothing.
-fn derive_file_values(planner: &mut Planner, values: &mut Values, usage: &Use, files: &[JobFile], is_named: bool) {
-    let job = values.job.clone();
+fn derive_file_values(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
+    usage: &Use,
+    files: &[JobFile],
+    is_named: bool,
+) {
     if !is_named {
         let names: Vec<String> = files.iter().map(|file| file.plan.path.clone()).collect();
-        values.derive(FILENAME, write_paths(&names), "the job makes files of its own");
+        decisions.derive(FILENAME, write_paths(&names), "the job makes files of its own");
         if !values.is_set(DIRECTORY) {
-            values.derive(DIRECTORY, ".", "the current directory");
+            decisions.derive(DIRECTORY, ".", "the current directory");
         }
     }
     if values.get(FILE_APPEND) {
         match files {
             _ if !usage.opens_files => {
                 let sentence = format!("{} has no effect: nothing is touched", values.quote(FILE_APPEND));
-                planner.note(&job, &sentence);
+                decisions.note(&sentence);
             }
-            [file] => values.derive(OFFSET, write_bytes(file.plan.offset_bytes), "where the file ends"),
-            _ => values.derive(OFFSET, "", "where each file ends"),
+            [file] => decisions.derive(OFFSET, write_bytes(file.plan.offset_bytes), "where the file ends"),
+            _ => decisions.derive(OFFSET, "", "where each file ends"),
         }
     }
     if usage.fills
         && files.iter().all(|file| matches!(&file.facts, Some(facts) if facts.kind == TargetKind::BlockDevice))
     {
         let sentence = format!("{} has no effect: a device is as large as it is", values.quote(FILL_DEVICE));
-        planner.note(&job, &sentence);
+        decisions.note(&sentence);
     }
     let total: u64 = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
     if !values.is_set(SIZE) && values.get(SIZE).is_none() {
@@ -656,30 +614,28 @@ fn derive_file_values(planner: &mut Planner, values: &mut Values, usage: &Use, f
         } else {
             "the whole of what the files hold from `offset` on"
         };
-        values.derive(SIZE, write_bytes(total), reason);
+        decisions.derive(SIZE, write_bytes(total), reason);
     }
     if !files.iter().any(|file| file.plan.extends_from.is_some()) && values.is_explicit(EXTEND_EXISTING) {
         let sentence = format!("{} has no effect: no file is too short", values.quote(EXTEND_EXISTING));
-        planner.note(&job, &sentence);
+        decisions.note(&sentence);
     }
     let has_new = files.iter().any(|file| !matches!(file.plan.prepare, Prepare::UseExisting | Prepare::Nothing));
     if !has_new {
         for name in [OVERWRITE.row(), FALLOCATE.row(), UNLINK.row()].into_iter().filter(|name| values.is_explicit(name))
         {
-            planner.note(&job, &format!("{} has no effect: no file is created", values.quote(name)));
+            decisions.note(&format!("{} has no effect: no file is created", values.quote(name)));
         }
     } else if usage.fills && values.is_explicit(FALLOCATE) {
         let sentence = format!("{} has no effect: the file grows until nothing is free", values.quote(FALLOCATE));
-        planner.note(&job, &sentence);
+        decisions.note(&sentence);
     } else if usage.needs_content {
         for name in [OVERWRITE.row(), FALLOCATE.row()].into_iter().filter(|name| values.is_explicit(name)) {
-            planner.note(
-                &job,
-                &format!("{} has no effect: a job that reads or trims gets a written file", values.quote(name)),
-            );
+            decisions
+                .note(&format!("{} has no effect: a job that reads or trims gets a written file", values.quote(name)));
         }
     }
     if files.len() == 1 && values.is_set(FILE_SERVICE_TYPE) {
-        planner.note(&job, &format!("{} has no effect: there is one file", values.quote(FILE_SERVICE_TYPE)));
+        decisions.note(&format!("{} has no effect: there is one file", values.quote(FILE_SERVICE_TYPE)));
     }
 }

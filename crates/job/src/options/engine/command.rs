@@ -3,8 +3,7 @@
 //! A job file may come from anywhere, so nothing in one starts a program: only those start that the machine's
 //! description names, and only a study puts names there.
 
-use super::Planner;
-use super::job::note_unused;
+use crate::input::{Decisions, JobInput};
 use crate::option::OptionRow;
 use crate::options::content::rows::{VERIFY, VERIFY_PATTERN, ZERO_BUFFERS};
 use crate::options::durability::rows::{END_FDATASYNC, END_FSYNC, FSYNC_ON_CLOSE, INVALIDATE};
@@ -50,13 +49,13 @@ const MEANINGFUL: &[&OptionRow] = &[
 const PLACEHOLDERS: &[&str] = &["{file}", "{bs}", "{count}", "{size}"];
 
 /// Whether the job is another program's, and may be.
-pub(super) fn check_command(planner: &Planner, values: &Values, mix: OpMix, is_random: bool) -> Result<bool, Refusal> {
+pub(crate) fn check_command(values: &JobInput<'_>, mix: OpMix, is_random: bool) -> Result<bool, Refusal> {
     let Some(words) = values.get(COMMAND) else { return Ok(false) };
     let refuse = |option: &'static OptionRow, reason: String, hint: &'static str| {
         Err(values.refuse(option, Rule::CommandImpossible { reason, hint }))
     };
     let program = &words[0];
-    if !planner.machine.programs.contains(program) {
+    if !values.machine.programs.contains(program) {
         return Err(values.refuse(COMMAND, Rule::CommandNotAllowed { program: program.clone() }));
     }
     if mix != OpMix::Only(OpKind::Write) || is_random {
@@ -99,7 +98,7 @@ pub(super) fn check_command(planner: &Planner, values: &Values, mix: OpMix, is_r
 }
 
 /// The program with its arguments; the file's path is put in when it is known.
-pub(super) fn plan_command(values: &Values, sizes: &BlockSizes, file: &FilePlan) -> Result<CommandPlan, Refusal> {
+pub(crate) fn plan_command(values: &Values, sizes: &BlockSizes, file: &FilePlan) -> Result<CommandPlan, Refusal> {
     let words = values.get(COMMAND).unwrap_or(&[]);
     let block = sizes.max_bytes();
     let uses_count = words.iter().any(|word| word.contains("{count}"));
@@ -119,14 +118,13 @@ pub(super) fn plan_command(values: &Values, sizes: &BlockSizes, file: &FilePlan)
 }
 
 /// The program that `exec` runs, if it may.
-pub(super) fn plan_exec(
-    planner: &mut Planner,
-    values: &Values,
+pub(crate) fn plan_exec(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     engine: EngineKind,
 ) -> Result<Option<ExecPlan>, Refusal> {
     if engine != EngineKind::Exec {
-        note_unused(
-            planner,
+        decisions.note_unused(
             values,
             &[PROGRAM.row(), GRACE_TIME.row(), STD_REDIRECT.row()],
             "the engine is not `exec`",
@@ -138,7 +136,7 @@ pub(super) fn plan_exec(
         let rule = Rule::Incomplete { option: values.quote(IOENGINE), needs, hint: "say it beside the engine" };
         return Err(values.refuse(PROGRAM, rule));
     };
-    if !planner.machine.programs.contains(&words[0]) {
+    if !values.machine.programs.contains(&words[0]) {
         return Err(values.refuse(PROGRAM, Rule::ExecNotAllowed { program: words[0].clone() }));
     }
     Ok(Some(ExecPlan {

@@ -1,18 +1,18 @@
 //! After which failed I/Os a job goes on, and which of them are its end.
 
-use super::job::Ops;
-use super::{EDQUOT, ENOSPC};
+use crate::facts::{EDQUOT, ENOSPC};
 use crate::options::content::rows::{SOURCE, VERIFY};
 use crate::options::limits::rows::FILL_DEVICE;
 use crate::options::pattern::rows::RW;
 use crate::options::process::rows::{CONTINUE_ON_ERROR, IGNORE_ERROR};
+use crate::options::shape::Ops;
 use crate::options::target::rows::OVERWRITE;
 use crate::refusal::{Refusal, Rule};
 use crate::values::Values;
 use trueio_model::{EngineKind, IgnoredError, OpKind, OpMix, Tolerance, Verify};
 
 /// Whether the job writes until nothing is free (`fill_device`).
-pub(super) fn plan_fill(values: &Values, engine: EngineKind, ops: Ops) -> Result<bool, Refusal> {
+pub(crate) fn plan_fill(values: &Values, engine: EngineKind, ops: Ops) -> Result<bool, Refusal> {
     if !values.get(FILL_DEVICE) {
         return Ok(false);
     }
@@ -43,7 +43,7 @@ pub(super) fn plan_fill(values: &Values, engine: EngineKind, ops: Ops) -> Result
 }
 
 /// `continue_on_error` of some errors, `ignore_error`, and the end that `fill_device` waits for.
-pub(super) fn plan_tolerance(values: &Values, fills: bool, verify: Option<&Verify>) -> Result<Tolerance, Refusal> {
+pub(crate) fn plan_tolerance(values: &Values, fills: bool, verify: Option<&Verify>) -> Result<Tolerance, Refusal> {
     let word = values.get(CONTINUE_ON_ERROR);
     let lists = values.get(IGNORE_ERROR);
     let of = |op, list: &[i32]| list.iter().map(|&errno| IgnoredError { op, errno }).collect::<Vec<_>>();

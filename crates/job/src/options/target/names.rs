@@ -1,13 +1,13 @@
 //! Jobs that make, ask for and remove names: where, and how many.
 
-use super::files::{JobFile, directory_facts};
-use super::job::note_unused;
-use super::{Planner, Target};
+use crate::facts::Target;
+use crate::input::{Decisions, JobInput};
 use crate::option::OptionRow;
 use crate::options::engine::rows::NUMJOBS;
 use crate::options::limits::rows::{IO_SIZE, LOOPS, NUMBER_IOS, STEADY_STATE, STEADYSTATE, TIME_BASED};
 use crate::options::pace::rows::{RATE, RATE_IOPS, RATE_IOPS_MIN, RATE_MIN, THINKTIME};
 use crate::options::pattern::rows::{NORANDOMMAP, RANDOM_DISTRIBUTION};
+use crate::options::target::files::{JobFile, directory_facts};
 use crate::options::target::rows::{DIRECTORY, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NRFILES, OFFSET, SIZE};
 use crate::refusal::{Refusal, Rule};
 use crate::value::Extent;
@@ -17,7 +17,11 @@ use trueio_model::{
 };
 
 /// The directory of the names. Each worker has one of its own, under this name and a number.
-pub(super) fn plan_names(planner: &mut Planner, values: &mut Values, engine: EngineKind) -> Result<JobFile, Refusal> {
+pub(crate) fn plan_names(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
+    engine: EngineKind,
+) -> Result<JobFile, Refusal> {
     let lacks = |option: &'static OptionRow, lack: &str, hint| {
         Err(values.refuse(option, Rule::EngineLacks { engine, lack: lack.to_owned(), hint }))
     };
@@ -40,22 +44,22 @@ pub(super) fn plan_names(planner: &mut Planner, values: &mut Values, engine: Eng
     // In fio's language sizes say how many I/Os a name is.
     let unused: &[&'static OptionRow] =
         if values.is_fio { &[OFFSET.row()] } else { &[SIZE.row(), FILESIZE.row(), OFFSET.row(), IO_SIZE.row()] };
-    note_unused(planner, values, unused, "what is counted is names (`nrfiles`)");
+    decisions.note_unused(values, unused, "what is counted is names (`nrfiles`)");
     let directory = values.get(DIRECTORY).unwrap_or(".").trim_end_matches('/').to_owned();
     let path = match directory.as_str() {
         "." => format!("trueio-{}-names", values.job),
         directory => format!("{directory}/trueio-{}-names", values.job),
     };
-    directory_facts(planner, values, &path)?;
+    directory_facts(values, decisions, &path)?;
     for worker in 0..values.get(NUMJOBS) {
         let path = if worker == 0 { path.clone() } else { format!("{path}-{worker}") };
-        if planner.look(&path) != Target::Missing {
+        if values.look(&path) != Target::Missing {
             return Err(values.refuse(DIRECTORY, Rule::GeneratedNameTaken { path }));
         }
     }
     let count = values.get(NRFILES);
-    values.derive(FILENAME, path.clone(), "a directory of its own, removed at the end");
-    values.derive(SIZE, count.to_string(), "one for each name");
+    decisions.derive(FILENAME, path.clone(), "a directory of its own, removed at the end");
+    decisions.derive(SIZE, count.to_string(), "one for each name");
     let plan = FilePlan {
         path,
         prepare: Prepare::Nothing,
@@ -71,7 +75,7 @@ pub(super) fn plan_names(planner: &mut Planner, values: &mut Values, engine: Eng
 ///
 /// fio gives each name a file of some size, and goes over the files in I/Os of a size. The first I/O to a file does what
 /// the engine does, and is the one whose latency is kept; the others do nothing. All are counted, with their bytes.
-pub(super) struct CountedNames {
+pub(crate) struct CountedNames {
     counts: NameCounts,
     /// I/Os of a pass over all names.
     pass_ios: u64,
@@ -83,7 +87,7 @@ pub(super) struct CountedNames {
 
 impl CountedNames {
     /// Of a job whose operations have these sizes, which `option` says.
-    pub(super) fn of(
+    pub(crate) fn of(
         values: &Values,
         engine: EngineKind,
         sizes: &[&BlockSizes],
@@ -169,19 +173,19 @@ impl CountedNames {
     }
 
     /// What fio's outputs are told.
-    pub(super) fn counts(&self) -> NameCounts {
+    pub(crate) fn counts(&self) -> NameCounts {
         self.counts
     }
 
     /// What ends the job, in names.
-    pub(super) fn limit(&self, limits: &mut Limits) {
+    pub(crate) fn limit(&self, limits: &mut Limits) {
         limits.io_bytes = self.counts.names;
         // In fio it holds for each pass, and those of a job that has no other end are endless.
         limits.io_count = limits.io_count.filter(|_| limits.is_time_based).map(|ios| self.names_of(ios));
     }
 
     /// Rates in bytes, of names that are one I/O each and one byte.
-    pub(super) fn slow(&self, pace: &mut Option<Pace>, guard: &mut Guard) {
+    pub(crate) fn slow(&self, pace: &mut Option<Pace>, guard: &mut Guard) {
         let block_bytes = self.counts.block_bytes;
         if let Some(pace) = pace
             && let Some(rate) = &mut pace.bytes_per_s

@@ -1,7 +1,6 @@
 //! What a job says about its own reporting.
 
-use super::Planner;
-use super::job::note_unused;
+use crate::input::{Decisions, JobInput};
 use crate::option::Opt;
 use crate::option::OptionRow;
 use crate::options::output::rows::{
@@ -28,7 +27,7 @@ const LOOKS: &[&OptionRow] = &[
     LOG_STORE_COMPRESSED.row(),
 ];
 
-pub(super) fn plan_output(planner: &mut Planner, values: &Values) -> OutputPlan {
+pub(crate) fn plan_output(values: &JobInput<'_>, decisions: &mut Decisions) -> OutputPlan {
     let reduces = values.get(GTOD_REDUCE);
     let ns = |option: Opt<u64>| values.get(option) * 1_000_000;
     OutputPlan {
@@ -60,19 +59,19 @@ pub(super) fn plan_output(planner: &mut Planner, values: &Values) -> OutputPlan 
         },
         bw_average_ns: ns(BWAVGTIME),
         iops_average_ns: ns(IOPSAVGTIME),
-        logs: plan_logs(planner, values),
+        logs: plan_logs(values, decisions),
     }
 }
 
 /// What says how logs look is kept only where there is a log.
-fn plan_logs(planner: &mut Planner, values: &Values) -> LogPlan {
+fn plan_logs(values: &JobInput<'_>, decisions: &mut Decisions) -> LogPlan {
     let logs = read_logs(values);
     if logs.is_empty() {
-        note_unused(planner, values, LOOKS, "no log is written");
+        decisions.note_unused(values, LOOKS, "no log is written");
         return LogPlan::default();
     }
     if logs.lat.is_some() && logs.left_out.len() == 3 {
-        note_unused(planner, values, &[WRITE_LAT_LOG.row()], "every latency is left out");
+        decisions.note_unused(values, &[WRITE_LAT_LOG.row()], "every latency is left out");
     }
     logs
 }

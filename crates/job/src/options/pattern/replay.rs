@@ -4,10 +4,8 @@
 //! that the job names: what exists is written only if it is named for that, nothing grows, what is in use is not
 //! touched.
 
-use super::Planner;
-use super::files::{JobFile, Use, check_overwrite_names, existing_file, new_file, plain, untouched_file};
-use super::job::{Ops, note_unused};
-use super::{Target, join_path};
+use crate::facts::Target;
+use crate::input::{Decisions, JobInput};
 use crate::option::OptionRow;
 use crate::options::content::rows::{SOURCE, VERIFY};
 use crate::options::durability::rows::{ATOMIC, FDATASYNC, FSYNC, SYNC_FILE_RANGE};
@@ -22,10 +20,13 @@ use crate::options::pattern::rows::{
     READ_IOLOG, REPLAY_ALIGN, REPLAY_NO_STALL, REPLAY_REDIRECT, REPLAY_SCALE, REPLAY_SKIP, REPLAY_TIME_SCALE, RW,
     RW_SEQUENCER, RWMIXREAD, RWMIXWRITE, SEQUENTIAL_SKIP, ZONEMODE,
 };
+use crate::options::shape::Ops;
+use crate::options::target::files::{JobFile, Use, check_overwrite_names, existing_file, new_file, untouched_file};
 use crate::options::target::rows::{
     DIRECTORY, FILE_APPEND, FILE_SERVICE_IOS, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NRFILES, OFFSET, OPENFILES,
     OVERWRITE_SIGNATURE, SIZE, UNLINK_EACH_LOOP,
 };
+use crate::paths::{join_path, plain};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Value, write_bytes, write_paths};
 use crate::values::Values;
@@ -65,7 +66,7 @@ const GIVEN_BY_THE_LOG: &[&OptionRow] = &[
 ];
 
 /// How a log is replayed.
-pub(super) const SETTINGS: &[&OptionRow] = &[
+pub(crate) const SETTINGS: &[&OptionRow] = &[
     REPLAY_NO_STALL.row(),
     REPLAY_TIME_SCALE.row(),
     REPLAY_REDIRECT.row(),
@@ -75,16 +76,16 @@ pub(super) const SETTINGS: &[&OptionRow] = &[
 ];
 
 /// A log that was read.
-pub(super) struct Replayed {
+pub(crate) struct Replayed {
     log: String,
     settings: ReplaySettings,
     summary: IologSummary,
 }
 
 /// What `read_iolog` asks for; `None` without it.
-pub(super) fn plan_replay(planner: &mut Planner, values: &mut Values) -> Result<Option<Replayed>, Refusal> {
+pub(crate) fn plan_replay(values: &JobInput<'_>, decisions: &mut Decisions) -> Result<Option<Replayed>, Refusal> {
     let Some(log) = values.get(READ_IOLOG).map(str::to_owned) else {
-        note_unused(planner, values, SETTINGS, "no log is replayed");
+        decisions.note_unused(values, SETTINGS, "no log is replayed");
         return Ok(None);
     };
     // What would make something else of a log than its replay.
@@ -115,19 +116,19 @@ pub(super) fn plan_replay(planner: &mut Planner, values: &mut Values) -> Result<
         };
         return Err(values.refuse(other, rule));
     }
-    note_unused(planner, values, GIVEN_BY_THE_LOG, "the log says it (`read_iolog`)");
+    decisions.note_unused(values, GIVEN_BY_THE_LOG, "the log says it (`read_iolog`)");
     for name in GIVEN_BY_THE_LOG.iter().copied() {
-        values.forget(name, "the log says it (`read_iolog`)");
+        decisions.forget(name, "the log says it (`read_iolog`)");
     }
     let settings = settings_of(values)?;
-    let summary = planner.facts.iolog(&log, &settings).and_then(|summary| match summary.files.is_empty() {
+    let summary = values.facts.iolog(&log, &settings).and_then(|summary| match summary.files.is_empty() {
         true => Err("it asks for no I/O".to_owned()),
         false => Ok(summary),
     });
     let summary =
         summary.map_err(|reason| values.refuse(READ_IOLOG, Rule::IologUnusable { log: log.clone(), reason }))?;
     let names: Vec<String> = summary.files.iter().map(|(name, _)| name.clone()).collect();
-    values.settle(FILENAME, Value::Paths(names), "the log names them");
+    decisions.settle(FILENAME, Value::Paths(names), "the log names them");
     Ok(Some(Replayed { log, settings, summary }))
 }
 
@@ -171,7 +172,7 @@ pub(crate) fn replay_of(spec: &JobSpec) -> Option<(String, ReplaySettings)> {
 
 impl Replayed {
     /// The operations, and the nearest thing to them that a pattern could say.
-    pub(super) fn ops(&self, values: &mut Values) -> Ops {
+    pub(crate) fn ops(&self, decisions: &mut Decisions) -> Ops {
         let count = |op| self.summary.of(op).count;
         let (reads, writes, trims) = (count(OpKind::Read), count(OpKind::Write), count(OpKind::Trim));
         let mix = match (reads, writes, trims) {
@@ -183,13 +184,13 @@ impl Replayed {
                 OpMix::ReadWrite { read_percent: percent as u8 }
             }
         };
-        values.derive(RW, "", "the log says what is done (`read_iolog`)");
+        decisions.derive(RW, "", "the log says what is done (`read_iolog`)");
         Ops { mix, is_random: false, replayed: Some([reads > 0, writes > 0, trims > 0]), trims: trims > 0 }
     }
 
     /// The lengths of reads, writes and trims: up to the longest, in steps of what offsets and lengths are all
     /// multiples of.
-    pub(super) fn sizes(&self) -> [BlockSizes; 3] {
+    pub(crate) fn sizes(&self) -> [BlockSizes; 3] {
         [OpKind::Read, OpKind::Write, OpKind::Trim].map(|op| {
             let ops = self.summary.of(op);
             match (ops.unit_bytes, ops.length_bytes_max) {
@@ -201,12 +202,12 @@ impl Replayed {
     }
 
     /// Bytes that are transferred, and the length of the log.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.summary.ops.iter().map(|ops| ops.bytes).fold(0, u64::saturating_add)
     }
 
     /// Refuses engines that do not transfer to and from files.
-    pub(super) fn check_engine(&self, values: &Values, engine: EngineKind) -> Result<(), Refusal> {
+    pub(crate) fn check_engine(&self, values: &Values, engine: EngineKind) -> Result<(), Refusal> {
         let is_other = engine.works_on_names() || engine.moves_no_data() || !engine.does_io();
         if !is_other {
             return Ok(());
@@ -220,10 +221,10 @@ impl Replayed {
     }
 
     /// The files, each as far as the log's I/O goes.
-    pub(super) fn files(
+    pub(crate) fn files(
         &self,
-        planner: &mut Planner,
-        values: &mut Values,
+        values: &JobInput<'_>,
+        decisions: &mut Decisions,
         usage: &Use,
     ) -> Result<Vec<JobFile>, Refusal> {
         let directory = values.get(DIRECTORY);
@@ -246,22 +247,24 @@ impl Replayed {
             }
             paths.push(path);
         }
-        check_overwrite_names(planner, values, usage, &paths)?;
+        check_overwrite_names(values, usage, &paths)?;
         let (mut files, mut carried) = (Vec::new(), Vec::new());
         for (path, (_, end_bytes)) in paths.iter().zip(&self.summary.files) {
             // A file that is only synced has no length in the log.
             let end_bytes = (*end_bytes).max(1);
             let sizes = (paths.len(), Some(end_bytes));
-            values.settle(OFFSET, Value::Extent(crate::value::Extent::Bytes(0)), "the log has offsets");
+            decisions.settle(OFFSET, Value::Extent(crate::value::Extent::Bytes(0)), "the log has offsets");
             files.push(match usage.opens_files {
                 false => untouched_file(values, path, sizes)?,
-                true => match planner.look(path) {
+                true => match values.look(path) {
                     Target::Unreadable(reason) => {
                         let rule = Rule::TargetUnreadable { path: path.clone(), reason };
                         return Err(values.refuse(READ_IOLOG, rule));
                     }
-                    Target::Present(facts) => existing_file(planner, values, usage, path, *facts, sizes, &mut carried)?,
-                    Target::Missing => new_file(planner, values, usage, path, sizes)?,
+                    Target::Present(facts) => {
+                        existing_file(values, decisions, usage, path, *facts, sizes, &mut carried)?
+                    }
+                    Target::Missing => new_file(values, decisions, usage, path, sizes)?,
                 },
             });
         }
@@ -272,14 +275,14 @@ impl Replayed {
             return Err(values.refuse(OVERWRITE_SIGNATURE, rule));
         }
         let total = files.iter().map(|file| file.plan.size_bytes).fold(0, u64::saturating_add);
-        values.derive(FILENAME, write_paths(&paths), "the log names them");
-        values.derive(FILESIZE, "", "as far as the log goes in each");
-        values.derive(SIZE, write_bytes(total), "as far as the log goes");
+        decisions.derive(FILENAME, write_paths(&paths), "the log names them");
+        decisions.derive(FILESIZE, "", "as far as the log goes in each");
+        decisions.derive(SIZE, write_bytes(total), "as far as the log goes");
         Ok(files)
     }
 
     /// For the run.
-    pub(super) fn into_plan(self) -> Box<ReplayPlan> {
+    pub(crate) fn into_plan(self) -> Box<ReplayPlan> {
         let length = |op| self.summary.of(op).length_bytes_max;
         Box::new(ReplayPlan {
             length_bytes_max: length(OpKind::Read).max(length(OpKind::Write)),
@@ -295,7 +298,7 @@ impl Replayed {
 }
 
 /// Where what is issued is written down; `None`: nowhere.
-pub(super) fn plan_iolog(values: &Values, paths: &[&str]) -> Result<Option<String>, Refusal> {
+pub(crate) fn plan_iolog(values: &Values, paths: &[&str]) -> Result<Option<String>, Refusal> {
     let Some(path) = values.get(WRITE_IOLOG).map(str::to_owned) else { return Ok(None) };
     let refuse = |option: &'static OptionRow, reason: String| {
         Err(values.refuse(option, Rule::IologUnusable { log: path.clone(), reason }))

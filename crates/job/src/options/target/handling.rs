@@ -1,13 +1,13 @@
 //! How a job's files and memory are handled beside the I/O itself.
 
-use super::Planner;
-use super::files::JobFile;
-use super::job::{Ops, note_unused};
+use crate::input::{Decisions, JobInput};
 use crate::options::content::rows::{HUGEPAGE_SIZE, MEM, SOURCE, VERIFY};
 use crate::options::durability::rows::{FADVISE_HINT, PRE_READ, STAT_TYPE};
 use crate::options::engine::rows::{NUMJOBS, REGISTERFILES};
 use crate::options::limits::rows::STEADY_STATE;
 use crate::options::pattern::rows::RW;
+use crate::options::shape::Ops;
+use crate::options::target::files::JobFile;
 use crate::options::target::rows::{CREATE_ONLY, LOCKFILE, UNLINK_EACH_LOOP};
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
@@ -18,9 +18,9 @@ use trueio_model::{
 };
 
 /// Buffers, advice, and whether there is any I/O at all.
-pub(super) fn plan_handling(
-    planner: &mut Planner,
-    values: &Values,
+pub(crate) fn plan_handling(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     engine: EngineKind,
     ops: Ops,
 ) -> Result<Handling, Refusal> {
@@ -39,7 +39,7 @@ pub(super) fn plan_handling(
         return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
     }
     if !memory.is_huge() {
-        note_unused(planner, values, &[HUGEPAGE_SIZE.row()], "the buffers are not in huge pages (`mem`)");
+        decisions.note_unused(values, &[HUGEPAGE_SIZE.row()], "the buffers are not in huge pages (`mem`)");
     }
     let advice = match values.get(FADVISE_HINT) {
         "pattern" if ops.is_random => Advice::Random,
@@ -50,7 +50,7 @@ pub(super) fn plan_handling(
     };
     let opens_files = engine.opens_files() && engine != EngineKind::Command;
     if !opens_files && advice != Advice::None {
-        note_unused(planner, values, &[FADVISE_HINT.row()], "no file is opened here");
+        decisions.note_unused(values, &[FADVISE_HINT.row()], "no file is opened here");
     }
     let creates_only = values.get(CREATE_ONLY);
     if creates_only && !engine.opens_files() {
@@ -73,7 +73,7 @@ pub(super) fn plan_handling(
         "readwrite" if opens_files => Locking::Readwrite,
         "none" => Locking::None,
         _ => {
-            note_unused(planner, values, &[LOCKFILE.row()], "no file is opened here");
+            decisions.note_unused(values, &[LOCKFILE.row()], "no file is opened here");
             Locking::None
         }
     };
@@ -87,7 +87,7 @@ pub(super) fn plan_handling(
         return Err(values.refuse(LOCKFILE, rule));
     }
     if !matches!(engine, EngineKind::Filestat | EngineKind::Dirstat) {
-        note_unused(planner, values, &[STAT_TYPE.row()], "the engine asks about no names");
+        decisions.note_unused(values, &[STAT_TYPE.row()], "the engine asks about no names");
     }
     let stat = match values.get(STAT_TYPE) {
         "stat" => StatCall::Stat,
@@ -98,7 +98,7 @@ pub(super) fn plan_handling(
 }
 
 /// True if cached pages can matter in a further pass: the job is buffered, and goes over its files again.
-pub(super) fn has_further_cached_passes(
+pub(crate) fn has_further_cached_passes(
     values: &Values,
     engine: EngineKind,
     direct: DirectPolicy,
@@ -122,19 +122,23 @@ fn has_further_passes(order: &Order, limits: &Limits, pass_bytes: u64) -> bool {
 }
 
 /// What decides whether files can be removed and made again while a job runs.
-pub(super) struct Remaking<'a> {
-    pub(super) engine: EngineKind,
-    pub(super) ops: Ops,
-    pub(super) order: &'a Order,
-    pub(super) limits: &'a Limits,
-    pub(super) pass_bytes: u64,
-    pub(super) files: &'a [JobFile],
-    pub(super) is_verified: bool,
-    pub(super) uring: &'a mut UringOptions,
+pub(crate) struct Remaking<'a> {
+    pub(crate) engine: EngineKind,
+    pub(crate) ops: Ops,
+    pub(crate) order: &'a Order,
+    pub(crate) limits: &'a Limits,
+    pub(crate) pass_bytes: u64,
+    pub(crate) files: &'a [JobFile],
+    pub(crate) is_verified: bool,
+    pub(crate) uring: &'a mut UringOptions,
 }
 
 /// Whether files are removed before each further pass, and made again (`unlink_each_loop`).
-pub(super) fn plan_remaking(planner: &mut Planner, values: &mut Values, job: Remaking<'_>) -> Result<bool, Refusal> {
+pub(crate) fn plan_remaking(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
+    job: Remaking<'_>,
+) -> Result<bool, Refusal> {
     if !values.get(UNLINK_EACH_LOOP) {
         return Ok(false);
     }
@@ -150,7 +154,7 @@ pub(super) fn plan_remaking(planner: &mut Planner, values: &mut Values, job: Rem
         ""
     };
     if !because.is_empty() {
-        note_unused(planner, values, &[UNLINK_EACH_LOOP.row()], because);
+        decisions.note_unused(values, &[UNLINK_EACH_LOOP.row()], because);
         return Ok(false);
     }
     if !engine.touches_files() || engine == EngineKind::Mmap {
@@ -199,7 +203,7 @@ pub(super) fn plan_remaking(planner: &mut Planner, values: &mut Values, job: Rem
     }
     if uring.registered_files {
         uring.registered_files = false;
-        values.derive(REGISTERFILES, "false", "the files are made again (`unlink_each_loop`)");
+        decisions.derive(REGISTERFILES, "false", "the files are made again (`unlink_each_loop`)");
     }
     Ok(true)
 }

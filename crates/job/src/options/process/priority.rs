@@ -1,17 +1,16 @@
 //! Priorities of the workers and of single I/Os.
 
-use super::Planner;
-use super::job::{Ops, note_unused};
+use crate::input::{Decisions, JobInput};
 use crate::option::Opt;
 use crate::option::OptionRow;
 use crate::options::process::rows::{CMDPRIO_BSSPLIT, PRIO, PRIOCLASS};
+use crate::options::shape::Ops;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
-use crate::values::Values;
 use trueio_model::{BlockSizes, DirectPolicy, EngineKind, IoPriority, OpKind, PriorityShare};
 
 /// The workers' own: class and level.
-pub(super) fn plan_own_priority(planner: &Planner, values: &Values, hint: u16) -> Result<Option<(u8, u8)>, Refusal> {
+pub(crate) fn plan_own_priority(values: &JobInput<'_>, hint: u16) -> Result<Option<(u8, u8)>, Refusal> {
     let small = |option: Opt<Option<u64>>| {
         values.get(option).map(|number| u8::try_from(number).expect("the row's bounds keep it small"))
     };
@@ -31,14 +30,14 @@ pub(super) fn plan_own_priority(planner: &Planner, values: &Values, hint: u16) -
         (class, level) => Some((class.unwrap_or(2), level.unwrap_or(0))),
     };
     if let Some((class, _)) = own {
-        check_class(planner, values, PRIOCLASS.row(), class)?;
+        check_class(values, PRIOCLASS.row(), class)?;
     }
     Ok(own)
 }
 
 /// The kernel lets only the privileged say real time (Linux `block/ioprio.c`).
-fn check_class(planner: &Planner, values: &Values, option: &'static OptionRow, class: u8) -> Result<(), Refusal> {
-    match planner.machine.may_be_real_time {
+fn check_class(values: &JobInput<'_>, option: &'static OptionRow, class: u8) -> Result<(), Refusal> {
+    match values.machine.may_be_real_time {
         Some(false) if class == IoPriority::REAL_TIME => {
             Err(values.refuse(option, Rule::PriorityNotPermitted { option: option.name }))
         }
@@ -47,9 +46,9 @@ fn check_class(planner: &Planner, values: &Values, option: &'static OptionRow, c
 }
 
 /// Shares of the I/Os with priorities of their own.
-pub(super) fn plan_shares(
-    planner: &mut Planner,
-    values: &Values,
+pub(crate) fn plan_shares(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     (engine, direct): (EngineKind, DirectPolicy),
     ops: Ops,
     used: &[(OpKind, &BlockSizes)],
@@ -62,11 +61,11 @@ pub(super) fn plan_shares(
     }
     let shares: Vec<PriorityShare> = said.iter().filter(|share| ops.has(share.op)).copied().collect();
     if shares.is_empty() {
-        note_unused(planner, values, &[CMDPRIO_BSSPLIT.row()], "the job does no I/O of the kind that it names");
+        decisions.note_unused(values, &[CMDPRIO_BSSPLIT.row()], "the job does no I/O of the kind that it names");
         return Ok(shares);
     }
     for share in &shares {
-        check_class(planner, values, CMDPRIO_BSSPLIT.row(), share.priority.class)?;
+        check_class(values, CMDPRIO_BSSPLIT.row(), share.priority.class)?;
         let Some(bytes) = share.length_bytes.map(u64::from) else { continue };
         let is_of = |sizes: &BlockSizes| match sizes {
             BlockSizes::Weighted(sizes) => sizes.iter().any(|(size, weight)| *size == bytes && *weight > 0),
@@ -74,16 +73,13 @@ pub(super) fn plan_shares(
         };
         if !used.iter().any(|(op, sizes)| *op == share.op && is_of(sizes)) {
             let (size, op) = (write_bytes(bytes), share.op);
-            planner.note(&values.job, &format!("`cmdprio_bssplit` names {op}s of {size}, and the job does none"));
+            decisions.note(&format!("`cmdprio_bssplit` names {op}s of {size}, and the job does none"));
         }
     }
     if direct == DirectPolicy::Off && shares.iter().any(|share| share.op == OpKind::Write) {
-        planner.note(
-            &values.job,
-            &format!(
-                "`cmdprio_bssplit` of writes through the page cache: the kernel writes them to the disk later, without it"
-            ),
-        );
+        decisions.note(&format!(
+            "`cmdprio_bssplit` of writes through the page cache: the kernel writes them to the disk later, without it"
+        ));
     }
     Ok(shares)
 }

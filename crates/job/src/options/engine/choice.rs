@@ -1,8 +1,6 @@
 //! Which engine does the I/O, what it can, and how many I/Os it holds at a time.
 
-use super::Planner;
-use super::files::JobFile;
-use super::job::{Ops, note_unused};
+use crate::input::{Decisions, JobInput};
 use crate::option::OptionRow;
 use crate::options::durability::rows::{ATOMIC, NOWAIT, RWF_DSYNC, UNCACHED};
 use crate::options::engine::rows::{
@@ -13,18 +11,20 @@ use crate::options::engine::rows::{
 use crate::options::limits::rows::RUNTIME;
 use crate::options::pace::rows::LATENCY_TARGET;
 use crate::options::pattern::rows::RW;
+use crate::options::shape::Ops;
+use crate::options::target::files::JobFile;
 use crate::options::target::rows::FILENAME;
 use crate::refusal::{Refusal, Rule};
 use crate::values::Values;
 use trueio_model::{CpuLoad, EngineKind, OpKind, OpMix, Prepare, Queue, TargetKind, UringOptions, WriteFlags};
 
-pub(super) fn plan_engine(
-    planner: &Planner,
-    values: &mut Values,
+pub(crate) fn plan_engine(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     ops: Ops,
     write_flags: WriteFlags,
 ) -> Result<EngineKind, Refusal> {
-    let engines = &planner.machine.engines;
+    let engines = &values.machine.engines;
     let depth = values.get(IODEPTH);
     if let Some(word) = values.get(IOENGINE) {
         let engine = engine_of(word);
@@ -59,7 +59,7 @@ pub(super) fn plan_engine(
             }
             None => {
                 reasons.push(format!("{} works here", engine.name()));
-                values.derive(IOENGINE, engine.name(), reasons.join("; "));
+                decisions.derive(IOENGINE, engine.name(), reasons.join("; "));
                 return Ok(engine);
             }
         }
@@ -74,9 +74,9 @@ fn engine_of(word: &str) -> EngineKind {
 }
 
 /// Flags and io_uring's own options, held against what the engine can do.
-pub(super) fn plan_engine_options(
-    planner: &mut Planner,
-    values: &mut Values,
+pub(crate) fn plan_engine_options(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     engine: EngineKind,
     ops: Ops,
     flags: WriteFlags,
@@ -113,7 +113,7 @@ pub(super) fn plan_engine_options(
         return Err(values.refuse(HIPRI_PERCENTAGE, Rule::EngineLacks { engine, lack, hint }));
     }
     if !hipri {
-        note_unused(planner, values, &[HIPRI_PERCENTAGE.row()], "nothing is polled for (`hipri`)");
+        decisions.note_unused(values, &[HIPRI_PERCENTAGE.row()], "nothing is polled for (`hipri`)");
     }
     for option in [FIXEDBUFS, REGISTERFILES, SQTHREAD_POLL, DRAIN] {
         let name = option.name;
@@ -126,7 +126,7 @@ pub(super) fn plan_engine_options(
                 values.refuse(option, Rule::EngineLacks { engine, lack, hint: "use `ioengine = \"io_uring\"`" })
             );
         }
-        values.derive(option, "false", format!("{} has no ring", engine.name()));
+        decisions.derive(option, "false", format!("{} has no ring", engine.name()));
     }
     let force_async = values.get(FORCE_ASYNC);
     for (name, is_asked) in [(FORCE_ASYNC.row(), force_async > 0), (NONVECTORED.row(), !values.get(NONVECTORED))] {
@@ -136,11 +136,10 @@ pub(super) fn plan_engine_options(
         }
     }
     if !values.get(SQTHREAD_POLL) {
-        note_unused(planner, values, &[SQTHREAD_POLL_CPU.row()], "no kernel thread polls (`sqthread_poll`)");
+        decisions.note_unused(values, &[SQTHREAD_POLL_CPU.row()], "no kernel thread polls (`sqthread_poll`)");
     }
     let sqpoll_cpu = values.get(SQTHREAD_POLL_CPU);
-    if let Some(cpu) = sqpoll_cpu.filter(|cpu| !planner.machine.cpus.is_empty() && !planner.machine.cpus.contains(cpu))
-    {
+    if let Some(cpu) = sqpoll_cpu.filter(|cpu| !values.machine.cpus.is_empty() && !values.machine.cpus.contains(cpu)) {
         return Err(values.refuse(SQTHREAD_POLL_CPU, Rule::ProcessorNotThere { cpu }));
     }
     let uring = UringOptions {
@@ -171,7 +170,7 @@ pub(super) fn plan_engine_options(
 /// `RWF_HIPRI` would be ignored in silence.
 ///
 /// Source: Linux `Documentation/ABI/stable/sysfs-block`, `queue/io_poll`.
-pub(super) fn check_polling(values: &Values, files: &[JobFile]) -> Result<(), Refusal> {
+pub(crate) fn check_polling(values: &Values, files: &[JobFile]) -> Result<(), Refusal> {
     for file in files {
         let Some(facts) = &file.facts else { continue };
         let can_not = |disk: &&trueio_model::DiskFacts| disk.limits.can_poll.value == Some(false);
@@ -188,14 +187,13 @@ pub(super) fn check_polling(values: &Values, files: &[JobFile]) -> Result<(), Re
 }
 
 /// The load of `cpuio`, which its time ends, or the end of the I/O beside it.
-pub(super) fn plan_cpu_load(
-    planner: &mut Planner,
-    values: &Values,
+pub(crate) fn plan_cpu_load(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     engine: EngineKind,
 ) -> Result<Option<CpuLoad>, Refusal> {
     if engine != EngineKind::Cpuio {
-        note_unused(
-            planner,
+        decisions.note_unused(
             values,
             &[CPULOAD.row(), CPUCHUNKS.row(), CPUMODE.row(), EXIT_ON_IO_DONE.row()],
             "the engine is not `cpuio`",
@@ -217,7 +215,7 @@ pub(super) fn plan_cpu_load(
 }
 
 /// What the engines that move no data cannot do.
-pub(super) fn check_without_data(
+pub(crate) fn check_without_data(
     values: &Values,
     engine: EngineKind,
     ops: Ops,
@@ -257,7 +255,11 @@ pub(super) fn check_without_data(
     Ok(())
 }
 
-pub(super) fn plan_queue(planner: &mut Planner, values: &mut Values, engine: EngineKind) -> Result<Queue, Refusal> {
+pub(crate) fn plan_queue(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
+    engine: EngineKind,
+) -> Result<Queue, Refusal> {
     let depth = values.get(IODEPTH);
     let submit_batch = values.get(IODEPTH_BATCH);
     let complete_min = values.get(IODEPTH_BATCH_COMPLETE_MIN);
@@ -306,13 +308,13 @@ pub(super) fn plan_queue(planner: &mut Planner, values: &mut Values, engine: Eng
         } else {
             "the engine holds one I/O at a time"
         };
-        values.derive(IODEPTH_BATCH, if engine.holds_a_queue() { "adaptive" } else { "1" }, reason);
+        decisions.derive(IODEPTH_BATCH, if engine.holds_a_queue() { "adaptive" } else { "1" }, reason);
     }
     // At the depth itself, or one below, there is nothing to wait for: one completion makes room.
     let low = if low + 1 >= depth { 0 } else { low };
     let serializes_overlap = values.get(SERIALIZE_OVERLAP) && depth > 1;
     if depth == 1 {
-        note_unused(planner, values, &[SERIALIZE_OVERLAP.row()], "one I/O at a time overlaps with none");
+        decisions.note_unused(values, &[SERIALIZE_OVERLAP.row()], "one I/O at a time overlaps with none");
     }
     Ok(Queue { depth, submit_batch, complete_min, complete_max, low, serializes_overlap })
 }

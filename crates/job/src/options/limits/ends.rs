@@ -1,13 +1,13 @@
 //! When a job ends.
 
-use super::Planner;
-use super::direct::unit_sizes;
-use super::files::JobFile;
-use super::job::{Ops, note_unused};
+use crate::input::{Decisions, JobInput};
+use crate::options::durability::direct::unit_sizes;
 use crate::options::limits::rows::{
     IO_SIZE, LOOPS, NUMBER_IOS, RAMP_TIME, RUNTIME, STARTDELAY, STEADY_STATE, STEADY_STATE_ROUND, STEADY_STATE_ROUNDS,
     TIME_BASED,
 };
+use crate::options::shape::Ops;
+use crate::options::target::files::JobFile;
 use crate::options::target::rows::{FILESIZE, SIZE};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, write_bytes};
@@ -15,15 +15,15 @@ use crate::values::Values;
 use trueio_model::{BlockSizes, EngineKind, Limits, OpKind, OpMix, Order, Prepare, SteadyPlan, Steps, Verify};
 
 /// What decides how much one pass over a job's files is.
-pub(super) struct Passing<'a> {
-    pub(super) engine: EngineKind,
-    pub(super) ops: Ops,
-    pub(super) order: &'a Order,
-    pub(super) steps: &'a Steps,
-    pub(super) used: &'a [(OpKind, &'a BlockSizes)],
-    pub(super) files: &'a [JobFile],
+pub(crate) struct Passing<'a> {
+    pub(crate) engine: EngineKind,
+    pub(crate) ops: Ops,
+    pub(crate) order: &'a Order,
+    pub(crate) steps: &'a Steps,
+    pub(crate) used: &'a [(OpKind, &'a BlockSizes)],
+    pub(crate) files: &'a [JobFile],
     /// Something else says where a pass ends: zones, or a body that is fetched.
-    pub(super) ends_otherwise: bool,
+    pub(crate) ends_otherwise: bool,
 }
 
 impl Passing<'_> {
@@ -63,7 +63,11 @@ impl Passing<'_> {
 }
 
 /// The limits of a job, and how many bytes a pass over its files transfers.
-pub(super) fn plan_limits(values: &mut Values, passing: &Passing<'_>) -> Result<(Limits, u64), Refusal> {
+pub(crate) fn plan_limits(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
+    passing: &Passing<'_>,
+) -> Result<(Limits, u64), Refusal> {
     let (engine, used) = (passing.engine, passing.used);
     let region_bytes = passing.region_bytes();
     let ends_otherwise = engine.works_on_names() || passing.ends_otherwise;
@@ -98,10 +102,11 @@ pub(super) fn plan_limits(values: &mut Values, passing: &Passing<'_>) -> Result<
         (None, _) => (pass_bytes, Some("the files' regions once")),
     };
     if let Some(reason) = reason {
-        values.derive(IO_SIZE, write_bytes(io_bytes), reason);
+        decisions.derive(IO_SIZE, write_bytes(io_bytes), reason);
     }
     let block_bytes_max = used.iter().map(|(_, sizes)| sizes.max_bytes()).max().unwrap_or(0);
-    let is_said = (values.is_set(IO_SIZE) || size_is_io) && !engine.works_on_names();
+    let is_set = values.is_set(IO_SIZE);
+    let is_said = (is_set || size_is_io) && !engine.works_on_names();
     // As in fio: what is said for a loop is reached by all of them together, by whole I/Os; files that have an end are gone
     // over in each, and then again for as much as was said once, but not for less than a block.
     let (io_bytes, loops) = match end {
@@ -118,8 +123,8 @@ pub(super) fn plan_limits(values: &mut Values, passing: &Passing<'_>) -> Result<
         _ => (io_bytes, times.loops),
     };
     let is_mixed = used.iter().any(|(_, sizes)| !matches!(sizes, BlockSizes::Fixed(bytes) if *bytes == unit));
-    if whole(io_bytes) < block_bytes_max && !engine.works_on_names() && !(values.is_set(IO_SIZE) && is_mixed) {
-        let option = if values.is_set(IO_SIZE) { IO_SIZE.row() } else { SIZE.row() };
+    if whole(io_bytes) < block_bytes_max && !engine.works_on_names() && !(is_set && is_mixed) {
+        let option = if is_set { IO_SIZE.row() } else { SIZE.row() };
         let reason = format!("{} is less than one block of {}", write_bytes(io_bytes), write_bytes(block_bytes_max));
         return Err(values.refuse(option, Rule::BadValue { option: option.name, reason }));
     }
@@ -127,7 +132,7 @@ pub(super) fn plan_limits(values: &mut Values, passing: &Passing<'_>) -> Result<
 }
 
 /// What every size is a multiple of, in bytes.
-pub(super) fn unit_of(used: &[(OpKind, &BlockSizes)]) -> u64 {
+pub(crate) fn unit_of(used: &[(OpKind, &BlockSizes)]) -> u64 {
     used.iter().flat_map(|(_, sizes)| unit_sizes(sizes)).fold(0, gcd).max(1)
 }
 
@@ -136,7 +141,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 /// What is said of times and counts.
-pub(super) fn plan_times(values: &Values) -> Limits {
+pub(crate) fn plan_times(values: &Values) -> Limits {
     let loops = values.get(LOOPS);
     let io_count = Some(values.get(NUMBER_IOS)).filter(|count| *count > 0);
     Limits {
@@ -151,15 +156,15 @@ pub(super) fn plan_times(values: &Values) -> Limits {
 }
 
 /// Rounds repeat a job, so it must be one that can be repeated on the same bytes.
-pub(super) fn plan_steady_state(
-    planner: &mut Planner,
-    values: &Values,
+pub(crate) fn plan_steady_state(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     files: &[JobFile],
     verify: Option<&Verify>,
 ) -> Result<Option<SteadyPlan>, Refusal> {
     if !values.get(STEADY_STATE) {
         let because = "`steady_state` is not asked for";
-        note_unused(planner, values, &[STEADY_STATE_ROUND.row(), STEADY_STATE_ROUNDS.row()], because);
+        decisions.note_unused(values, &[STEADY_STATE_ROUND.row(), STEADY_STATE_ROUNDS.row()], because);
         return Ok(None);
     }
     let refuse = |reason: &str, hint| {
@@ -181,7 +186,7 @@ pub(super) fn plan_steady_state(
     if files.iter().any(|f| matches!(f.plan.prepare, Prepare::CreateAllocated | Prepare::CreateSparse)) {
         let sentence = "nothing was written to the file yet: the rounds of `steady_state` write it, and what is measured then \
                         overwrites; `overwrite = true` says so from the beginning";
-        planner.note(&values.job, sentence);
+        decisions.note(sentence);
     }
     let round_ns = values.get(STEADY_STATE_ROUND).unwrap_or(0);
     if round_ns < 100_000_000 {

@@ -3,7 +3,7 @@
 //! A body is written once, from its first byte to its last, by one worker to one file. Whatever would write
 //! parts of it twice, in another order or with other content is refused.
 
-use super::Planner;
+use crate::input::{Decisions, JobInput};
 use crate::option::OptionRow;
 use crate::options::content::rows::{
     BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE, REFILL_BUFFERS, SOURCE, VERIFY, ZERO_BUFFERS,
@@ -15,23 +15,22 @@ use crate::options::pattern::rows::RW;
 use crate::options::target::rows::{FILENAME, FILESIZE, NRFILES, SIZE};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Extent, Value, write_bytes};
-use crate::values::Values;
 use trueio_model::{BlockSizes, DirectPolicy, EngineKind, OpKind, OpMix, SourceAddress, SourcePlan, WriteFlags};
 
 /// What direct I/O is taken to need where nobody says, in bytes.
 const UNIT_BYTES: u64 = 4096;
 
 /// A body whose length is known.
-pub(super) struct Body {
+pub(crate) struct Body {
     address: SourceAddress,
     length_bytes: u64,
     is_verified: bool,
 }
 
 /// What `source` asks for; `None` without one. The job's `size` is the body's length from here on.
-pub(super) fn plan_body(
-    planner: &Planner,
-    values: &mut Values,
+pub(crate) fn plan_body(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     engine: EngineKind,
     (mix, is_random): (OpMix, bool),
     sizes: &BlockSizes,
@@ -106,13 +105,13 @@ pub(super) fn plan_body(
         Some(Extent::Percent(_)) => {
             return refuse(SIZE.row(), "a body's length is not a percentage", "say it in bytes");
         }
-        None => match planner.facts.source_length(&address) {
+        None => match values.facts.source_length(&address) {
             Ok(0) => return refuse(SOURCE.row(), "it is empty", "name another"),
             Ok(bytes) if bytes > i64::MAX as u64 => {
                 return refuse(SOURCE.row(), "no file is that long", "name another");
             }
             Ok(bytes) => {
-                values.settle(SIZE, Value::Extent(Extent::Bytes(bytes)), "the server's `Content-Length`");
+                decisions.settle(SIZE, Value::Extent(Extent::Bytes(bytes)), "the server's `Content-Length`");
                 bytes
             }
             Err(reason) => {
@@ -128,10 +127,10 @@ pub(super) fn plan_body(
 impl Body {
     /// The plan of the body, now that it is known how it is written. `unit_bytes` is what direct I/O needs, if
     /// anybody says.
-    pub(super) fn plan(
+    pub(crate) fn plan(
         self,
-        planner: &mut Planner,
-        values: &Values,
+        values: &JobInput<'_>,
+        decisions: &mut Decisions,
         direct: DirectPolicy,
         unit_bytes: Option<u64>,
     ) -> SourcePlan {
@@ -145,7 +144,7 @@ impl Body {
         ];
         for name in names.into_iter().filter(|name| values.is_set(name)) {
             let sentence = format!("{} has no effect: what is written comes from `source`", values.quote(name));
-            planner.note(&values.job, &sentence);
+            decisions.note(&sentence);
         }
         let unit_bytes = match direct {
             DirectPolicy::Off => 1,
@@ -158,7 +157,7 @@ impl Body {
                 write_bytes(rest_bytes),
                 write_bytes(unit_bytes)
             );
-            planner.note(&values.job, &sentence);
+            decisions.note(&sentence);
         }
         SourcePlan { address, length_bytes, direct_bytes: length_bytes - rest_bytes, is_verified }
     }

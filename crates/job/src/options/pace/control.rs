@@ -1,7 +1,6 @@
 //! What steers a job while it runs.
 
-use super::Planner;
-use super::job::note_unused;
+use crate::input::{Decisions, JobInput};
 use crate::options::limits::rows::{
     STEADYSTATE, STEADYSTATE_CHECK_INTERVAL, STEADYSTATE_DURATION, STEADYSTATE_RAMP_TIME, WAIT_FOR,
 };
@@ -11,21 +10,20 @@ use crate::options::pace::rows::{
 };
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_duration;
-use crate::values::Values;
 use trueio_model::{Control, CriterionPlan, FlowPlan, JobPlan, JobSpec, LatencyTarget};
 
-pub(super) fn plan_control(planner: &mut Planner, values: &Values) -> Result<Control, Refusal> {
+pub(crate) fn plan_control(values: &JobInput<'_>, decisions: &mut Decisions) -> Result<Control, Refusal> {
     Ok(Control {
-        latency_target: plan_latency_target(planner, values)?,
-        criterion: plan_criterion(planner, values)?,
-        flow: plan_flow(planner, values),
+        latency_target: plan_latency_target(values, decisions)?,
+        criterion: plan_criterion(values, decisions)?,
+        flow: plan_flow(values, decisions),
         waits_for: values.get(WAIT_FOR).unwrap_or_default().to_vec(),
     })
 }
 
 /// Holds what a job waits for against the jobs before it: what ends before its phase begins is waited for anyway.
-pub(super) fn resolve_waits(
-    planner: &mut Planner,
+pub(crate) fn resolve_waits(
+    notes: &mut Vec<String>,
     before: &[JobPlan],
     job: &mut JobPlan,
     spec: &JobSpec,
@@ -41,7 +39,7 @@ pub(super) fn resolve_waits(
             }
             Some(other) if other.phase == job.phase => job.control.waits_for.push(name),
             Some(_) => {
-                planner.note(&job.name, &format!("`wait_for = {name}` has no effect: that job has ended by then"))
+                notes.push(format!("job `{}`: `wait_for = {name}` has no effect: that job has ended by then", job.name))
             }
         }
     }
@@ -49,9 +47,9 @@ pub(super) fn resolve_waits(
 }
 
 /// A part in a flow.
-fn plan_flow(planner: &mut Planner, values: &Values) -> Option<FlowPlan> {
+fn plan_flow(values: &JobInput<'_>, decisions: &mut Decisions) -> Option<FlowPlan> {
     let Some(weight) = values.get(FLOW).filter(|weight| *weight > 0) else {
-        note_unused(planner, values, &[FLOW_ID.row(), FLOW_SLEEP.row()], "no `flow` is given");
+        decisions.note_unused(values, &[FLOW_ID.row(), FLOW_SLEEP.row()], "no `flow` is given");
         return None;
     };
     let id = values.get(FLOW_ID).unwrap_or(0);
@@ -59,10 +57,10 @@ fn plan_flow(planner: &mut Planner, values: &Values) -> Option<FlowPlan> {
 }
 
 /// fio's rule that ends a job when it is steady.
-fn plan_criterion(planner: &mut Planner, values: &Values) -> Result<Option<CriterionPlan>, Refusal> {
+fn plan_criterion(values: &JobInput<'_>, decisions: &mut Decisions) -> Result<Option<CriterionPlan>, Refusal> {
     let Some(window_ns) = values.get(STEADYSTATE_DURATION) else {
         let names = [STEADYSTATE.row(), STEADYSTATE_RAMP_TIME.row(), STEADYSTATE_CHECK_INTERVAL.row()];
-        note_unused(planner, values, &names, "no `steadystate_duration` is given");
+        decisions.note_unused(values, &names, "no `steadystate_duration` is given");
         return Ok(None);
     };
     let span_ns = values.get(STEADYSTATE_CHECK_INTERVAL).unwrap_or(1_000_000_000);
@@ -78,10 +76,10 @@ fn plan_criterion(planner: &mut Planner, values: &Values) -> Result<Option<Crite
     Ok(Some(CriterionPlan { criterion, window_ns, span_ns, ramp_ns }))
 }
 
-fn plan_latency_target(planner: &mut Planner, values: &Values) -> Result<Option<LatencyTarget>, Refusal> {
+fn plan_latency_target(values: &JobInput<'_>, decisions: &mut Decisions) -> Result<Option<LatencyTarget>, Refusal> {
     let Some(target_ns) = values.get(LATENCY_TARGET) else {
         let names = [LATENCY_WINDOW.row(), LATENCY_PERCENTILE.row(), LATENCY_RUN.row()];
-        note_unused(planner, values, &names, "no `latency_target` is given");
+        decisions.note_unused(values, &names, "no `latency_target` is given");
         return Ok(None);
     };
     let against = [

@@ -1,23 +1,19 @@
 //! Nodes: on whose processors workers run, and where their memory comes from.
 
-use super::Planner;
+use crate::input::JobInput;
 use crate::option::OptionRow;
 use crate::options::process::rows::{CPUS_ALLOWED, NUMA_CPU_NODES, NUMA_MEM_POLICY};
 use crate::refusal::{Refusal, Rule};
-use crate::values::Values;
 use trueio_model::{MemoryMode, MemoryPolicy};
 
 /// The processors that workers may run on, each on all of them, if nodes say so; and where memory comes from. The machine
 /// is asked only if one of them is said.
-pub(super) fn plan_nodes(
-    planner: &Planner,
-    values: &Values,
-) -> Result<(Option<Vec<u32>>, Option<MemoryPolicy>), Refusal> {
+pub(crate) fn plan_nodes(values: &JobInput<'_>) -> Result<(Option<Vec<u32>>, Option<MemoryPolicy>), Refusal> {
     let (cpu_nodes, policy) = (values.get(NUMA_CPU_NODES), values.get(NUMA_MEM_POLICY));
     if cpu_nodes.is_none() && policy.is_none() {
         return Ok((None, None));
     }
-    let there = planner.facts.memory_nodes().unwrap_or_default();
+    let there = values.facts.memory_nodes().unwrap_or_default();
     let numbers: Vec<u32> = there.iter().map(|(node, _)| *node).collect();
     let named = |option: &'static OptionRow, nodes: &[u32]| match nodes.iter().find(|node| !numbers.contains(node)) {
         Some(node) => {
@@ -38,7 +34,7 @@ pub(super) fn plan_nodes(
         }
         Some(nodes) => {
             let nodes = named(NUMA_CPU_NODES.row(), nodes)?;
-            let usable = &planner.machine.cpus;
+            let usable = &values.machine.cpus;
             let of_nodes = there.iter().filter(|(node, _)| nodes.contains(node)).flat_map(|(_, cpus)| cpus).copied();
             let cpus: Vec<u32> = of_nodes.filter(|cpu| usable.is_empty() || usable.contains(cpu)).collect();
             if cpus.is_empty() {

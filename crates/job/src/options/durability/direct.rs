@@ -1,12 +1,12 @@
 //! Whether I/O is direct, and whether its sizes and places suit that.
 
-use super::Planner;
-use super::files::JobFile;
+use crate::input::{Decisions, JobInput};
 use crate::option::OptionRow;
 use crate::options::content::rows::BUFFER_OFFSET;
 use crate::options::durability::rows::{ATOMIC, DIRECT, UNCACHED};
 use crate::options::engine::rows::HIPRI;
 use crate::options::pattern::rows::{BLOCKALIGN, SEQUENTIAL_SKIP, ZONERANGE, ZONESKIP};
+use crate::options::target::files::JobFile;
 use crate::options::target::rows::{OFFSET, SIZE};
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
@@ -17,8 +17,9 @@ use trueio_model::{
 };
 
 /// What is wanted of the page cache, before the targets are asked.
-pub(super) fn plan_direct(
-    values: &mut Values,
+pub(crate) fn plan_direct(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     engine: EngineKind,
     flags: WriteFlags,
     uring: UringOptions,
@@ -33,11 +34,11 @@ pub(super) fn plan_direct(
         values.refuse(DIRECT, rule)
     };
     if !engine.touches_files() {
-        values.derive(DIRECT, "off", format!("{} moves no data", engine.name()));
+        decisions.derive(DIRECT, "off", format!("{} moves no data", engine.name()));
         return Ok(DirectPolicy::Off);
     }
     if engine == EngineKind::Command {
-        values.derive(DIRECT, "off", "the program opens the file as it likes");
+        decisions.derive(DIRECT, "off", "the program opens the file as it likes");
         return Ok(DirectPolicy::Off);
     }
     if engine == EngineKind::Mmap {
@@ -47,7 +48,7 @@ pub(super) fn plan_direct(
             return Err(values.refuse(DIRECT, rule));
         }
         if wanted != DirectPolicy::Off {
-            values.derive(DIRECT, "off", "mmap is the page cache");
+            decisions.derive(DIRECT, "off", "mmap is the page cache");
         }
         return Ok(DirectPolicy::Off);
     }
@@ -73,7 +74,7 @@ pub(super) fn plan_direct(
             return Err(contradiction(values, UNCACHED.row(), reason, "leave one of them out"));
         }
         if wanted == DirectPolicy::Prefer {
-            values.derive(DIRECT, "off", "`uncached` goes through the page cache");
+            decisions.derive(DIRECT, "off", "`uncached` goes through the page cache");
         }
         return Ok(DirectPolicy::Off);
     }
@@ -82,7 +83,7 @@ pub(super) fn plan_direct(
             return Err(contradiction(values, name, "it works on direct I/O only", "say `direct = \"require\"`"));
         }
         if wanted == DirectPolicy::Prefer {
-            values.derive(DIRECT, "require", format!("`{}` works on direct I/O only", name.name));
+            decisions.derive(DIRECT, "require", format!("`{}` works on direct I/O only", name.name));
         }
         return Ok(DirectPolicy::Require);
     }
@@ -90,9 +91,9 @@ pub(super) fn plan_direct(
 }
 
 /// Holds what is wanted against what the targets say.
-pub(super) fn settle_direct(
-    planner: &mut Planner,
-    values: &mut Values,
+pub(crate) fn settle_direct(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     files: &[JobFile],
     (used, trims, steps): (&[(OpKind, &BlockSizes)], bool, &Steps),
     sizes_option: &'static OptionRow,
@@ -137,8 +138,8 @@ pub(super) fn settle_direct(
     match misaligned {
         None => Ok(policy),
         Some(rule) => {
-            planner.note(&values.job, &format!("direct I/O is preferred and cannot be had: {rule}"));
-            values.derive(DIRECT, "off", "preferred, but sizes or offset are not aligned for direct I/O");
+            decisions.note(&format!("direct I/O is preferred and cannot be had: {rule}"));
+            decisions.derive(DIRECT, "off", "preferred, but sizes or offset are not aligned for direct I/O");
             Ok(DirectPolicy::Off)
         }
     }
@@ -170,9 +171,9 @@ fn places_of(
 
 /// Holds deliberately misaligned buffers against what direct I/O needs. Required, the calls are made and the
 /// kernel refuses them: that is what was asked for. Preferred, direct I/O cannot be had.
-pub(super) fn settle_buffers(
-    planner: &mut Planner,
-    values: &mut Values,
+pub(crate) fn settle_buffers(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     files: &[JobFile],
     offset_bytes: u32,
     policy: DirectPolicy,
@@ -184,19 +185,19 @@ pub(super) fn settle_buffers(
     match policy {
         DirectPolicy::Off => policy,
         DirectPolicy::Prefer => {
-            planner.note(&values.job, &format!("direct I/O is preferred and cannot be had: {buffers}"));
-            values.derive(DIRECT, "off", "preferred, but the buffers are not aligned for direct I/O");
+            decisions.note(&format!("direct I/O is preferred and cannot be had: {buffers}"));
+            decisions.derive(DIRECT, "off", "preferred, but the buffers are not aligned for direct I/O");
             DirectPolicy::Off
         }
         DirectPolicy::Require => {
-            planner.note(&values.job, &format!("{buffers}, which direct I/O needs: its calls may all fail"));
+            decisions.note(&format!("{buffers}, which direct I/O needs: its calls may all fail"));
             policy
         }
     }
 }
 
 /// What an operation's offset and length must be multiples of, past the page cache; and who says so.
-pub(super) fn alignment_of(facts: &TargetFacts, op: OpKind) -> Option<(u64, String)> {
+pub(crate) fn alignment_of(facts: &TargetFacts, op: OpKind) -> Option<(u64, String)> {
     let fact = match op {
         OpKind::Read => &facts.direct.read_alignment_bytes,
         _ => &facts.direct.write_alignment_bytes,
@@ -212,7 +213,7 @@ pub(super) fn alignment_of(facts: &TargetFacts, op: OpKind) -> Option<(u64, Stri
 }
 
 /// Every size that an operation may have, or whose multiples it has.
-pub(super) fn unit_sizes(sizes: &BlockSizes) -> Vec<u64> {
+pub(crate) fn unit_sizes(sizes: &BlockSizes) -> Vec<u64> {
     match sizes {
         BlockSizes::Fixed(bytes) => vec![*bytes],
         BlockSizes::Range { min_bytes, .. } => vec![*min_bytes],
@@ -225,7 +226,7 @@ pub(super) fn unit_sizes(sizes: &BlockSizes) -> Vec<u64> {
 ///
 /// Source: statx(2) `STATX_WRITE_ATOMIC`; pwritev2(2) `RWF_ATOMIC`: a power of two, within the limits,
 /// at a multiple of its length.
-pub(super) fn check_atomic(
+pub(crate) fn check_atomic(
     values: &Values,
     files: &[JobFile],
     sizes: &BlockSizes,

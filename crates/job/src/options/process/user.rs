@@ -5,26 +5,26 @@
 //!
 //! Cannot see: rights that change until the job begins. The run then ends with the same words.
 
-use super::files::{directory_of, plain};
-use super::job::note_unused;
-use super::{FactsSource, PathUse, Planner};
+use crate::facts::{FactsSource, PathUse};
+use crate::input::{Decisions, JobInput};
 use crate::options::process::rows::{GID, UID};
+use crate::paths::{directory_of, plain};
 use crate::refusal::{Refusal, Rule};
 use crate::values::Values;
 use trueio_model::{JobPlan, JobSpec, Prepare, UserPlan};
 
 /// Whom the job acts as, if it says so and it is another than us.
-pub(super) fn plan_user(planner: &mut Planner, values: &Values) -> Result<Option<UserPlan>, Refusal> {
+pub(crate) fn plan_user(values: &JobInput<'_>, decisions: &mut Decisions) -> Result<Option<UserPlan>, Refusal> {
     let (uid, gid) = (values.get(UID), values.get(GID));
     if uid.is_none() && gid.is_none() {
         return Ok(None);
     }
-    let user = planner.facts.user(uid, gid).map_err(|reason| {
+    let user = values.facts.user(uid, gid).map_err(|reason| {
         let option = if uid.is_some() { UID.row() } else { GID.row() };
         values.refuse(option, Rule::UserNotPermitted { said: values.quote(option), reason })
     })?;
     if user.is_none() {
-        note_unused(planner, values, &[UID.row(), GID.row()], "the program is run by that user");
+        decisions.note_unused(values, &[UID.row(), GID.row()], "the program is run by that user");
     }
     Ok(user)
 }
@@ -37,7 +37,7 @@ pub fn user_said(spec: &JobSpec) -> Option<(Option<u32>, Option<u32>)> {
 }
 
 /// Refuses jobs whose user may not use their files.
-pub(super) fn check_users(facts: &dyn FactsSource, jobs: &[JobPlan], specs: &[JobSpec]) -> Result<(), Refusal> {
+pub(crate) fn check_users(facts: &dyn FactsSource, jobs: &[JobPlan], specs: &[JobSpec]) -> Result<(), Refusal> {
     for (job, spec) in jobs.iter().zip(specs) {
         let Some(user) = job.user else { continue };
         let refuse = |path: &str, verb: &'static str, reason: String| {

@@ -1,17 +1,16 @@
 //! What makes writes durable: flags of the opening, and sync calls.
 
-use super::Planner;
-use super::job::{Ops, note_unused};
+use crate::input::{Decisions, JobInput};
 use crate::options::durability::rows::{
     END_FDATASYNC, END_FSYNC, FDATASYNC, FSYNC, FSYNC_ON_CLOSE, INVALIDATE, SYNC, SYNC_FILE_RANGE,
 };
+use crate::options::shape::Ops;
 use crate::refusal::{Refusal, Rule};
-use crate::values::Values;
 use trueio_model::{EngineKind, Flush, OpKind, SyncMode};
 
-pub(super) fn plan_sync(
-    planner: &mut Planner,
-    values: &Values,
+pub(crate) fn plan_sync(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
     engine: EngineKind,
     ops: Ops,
 ) -> Result<SyncMode, Refusal> {
@@ -27,13 +26,17 @@ pub(super) fn plan_sync(
     }
     if !engine.touches_files() {
         let because = format!("{} moves no data", engine.name());
-        note_unused(planner, values, &[SYNC.row(), INVALIDATE.row()], &because);
+        decisions.note_unused(values, &[SYNC.row(), INVALIDATE.row()], &because);
     }
     Ok(sync)
 }
 
 /// Sync calls between the writes and after them.
-pub(super) fn plan_flush(planner: &mut Planner, values: &Values, engine: EngineKind) -> Result<Flush, Refusal> {
+pub(crate) fn plan_flush(
+    values: &JobInput<'_>,
+    decisions: &mut Decisions,
+    engine: EngineKind,
+) -> Result<Flush, Refusal> {
     let contradiction = |one, other, reason, hint| {
         let rule = Rule::Contradiction { one: values.quote(one), other: values.quote(other), reason, hint };
         Err(values.refuse(other, rule))
@@ -68,7 +71,7 @@ pub(super) fn plan_flush(planner: &mut Planner, values: &Values, engine: EngineK
         }
     }
     if flush.end_fsync && flush.fsync_on_close {
-        note_unused(planner, values, &[FSYNC_ON_CLOSE.row()], "`end_fsync` makes the call");
+        decisions.note_unused(values, &[FSYNC_ON_CLOSE.row()], "`end_fsync` makes the call");
     }
     Ok(flush)
 }
