@@ -17,10 +17,12 @@
 //! Source: statx(2), open(2) NOTES on `O_DIRECT`; behaviour of the filesystems named was measured
 //! on Linux 6.18 (tests/filesystems.rs).
 
+mod disk;
+mod filesystem;
+
 use super::unix;
 use crate::alignment::{Alignment, AlignmentSource};
 use crate::cache::Residency;
-use crate::device::{DeviceError, DeviceFacts, tidy_serial};
 use crate::flush::{FlushLevel, Flushed};
 use crate::lock::{LockError, LockMode};
 use crate::open::{DirectFile, Granted, OpenError, OpenOptions, Policy, SyncMode, settle};
@@ -35,6 +37,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
+use filesystem::{BTRFS_MAGIC, Filesystem, XFS_MAGIC};
+
+pub(crate) use disk::device_facts;
 pub(crate) use unix::{
     lock_range, read_at, read_vectored_at, sync_directory, try_lock, unlock, write_at, write_vectored_at,
 };
@@ -456,124 +461,6 @@ fn uncached_buffered(file: &File) -> Answer {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Filesystems
-
-const BTRFS_MAGIC: u64 = 0x9123_683e;
-const ECRYPTFS_MAGIC: u64 = 0xf15f;
-const EXT_MAGIC: u64 = 0xef53;
-const TMPFS_MAGIC: u64 = 0x0102_1994;
-const XFS_MAGIC: u64 = 0x5846_5342;
-const ZFS_MAGIC: u64 = 0x2fc1_2fc1;
-
-/// Names of filesystems by the number in `statfs.f_type`. Source: statfs(2), Linux
-/// `include/uapi/linux/magic.h`.
-const FILESYSTEM_NAMES: &[(u64, &str)] = &[
-    (EXT_MAGIC, "ext4"),
-    (XFS_MAGIC, "XFS"),
-    (BTRFS_MAGIC, "btrfs"),
-    (TMPFS_MAGIC, "tmpfs"),
-    (ZFS_MAGIC, "ZFS"),
-    (ECRYPTFS_MAGIC, "eCryptfs"),
-    (0x8584_58f6, "ramfs"),
-    (0x794c_7630, "overlayfs"),
-    (0x6969, "NFS"),
-    (0x6573_5546, "FUSE"),
-    (0xff53_4d42, "CIFS"),
-    (0xfe53_4d42, "SMB"),
-    (0x0102_1997, "9p"),
-    (0xf2f5_2010, "F2FS"),
-    (0xca45_1a4e, "bcachefs"),
-    (0x4d44, "FAT"),
-    (0x2011_bab0, "exFAT"),
-    (0x7366_746e, "NTFS"),
-    (0x00c3_6400, "Ceph"),
-    (0x0bd0_0bd0, "Lustre"),
-    (0x7461_636f, "OCFS2"),
-    (0x0116_1970, "GFS2"),
-    (0x4750_4653, "GPFS"),
-    (0x9fa0, "procfs"),
-    (0x6265_6572, "sysfs"),
-    (0x958_458f6, "hugetlbfs"),
-    (0x7371_7368, "squashfs"),
-    (0xe0f5_e1e2, "EROFS"),
-];
-
-struct Filesystem {
-    magic: Option<u64>,
-    name: String,
-}
-
-impl Filesystem {
-    fn of(file: &File, kind: FileType) -> Self {
-        if kind == FileType::BlockDevice {
-            return Self { magic: None, name: "the block device".to_owned() };
-        }
-        match rustix::fs::fstatfs(file) {
-            Ok(statfs) => {
-                // The field is signed or not, and 32 or 64 bits wide, by architecture.
-                #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
-                let magic = (statfs.f_type as u64) & 0xffff_ffff;
-                let known = FILESYSTEM_NAMES.iter().find(|(number, _)| *number == magic);
-                let name =
-                    known.map_or_else(|| format!("a filesystem of type {magic:#x}"), |(_, name)| (*name).to_owned());
-                Self { magic: Some(magic), name }
-            }
-            Err(_) => Self { magic: None, name: "a filesystem that statfs cannot name".to_owned() },
-        }
-    }
-
-    /// Why direct transfers on this filesystem must be expected to be buffered, where statx is
-    /// silent; [`None`]: not known to buffer.
-    fn buffers(&self, file: &File) -> Option<String> {
-        match self.magic? {
-            BTRFS_MAGIC => {
-                let has_checksums =
-                    !rustix::fs::ioctl_getflags(file).is_ok_and(|flags| flags.contains(rustix::fs::IFlags::NOCOW));
-                has_checksums.then(|| {
-                    "btrfs accepts O_DIRECT, passes writes with checksums through the page cache, and buffers whatever is misaligned"
-                        .to_owned()
-                })
-            }
-            TMPFS_MAGIC => Some("tmpfs holds its files in the page cache itself; O_DIRECT changes nothing".to_owned()),
-            ECRYPTFS_MAGIC => Some("eCryptfs encrypts in the page cache".to_owned()),
-            ZFS_MAGIC => {
-                let version = std::fs::read_to_string("/sys/module/zfs/version").ok()?;
-                is_zfs_before_2_3(&version)
-                    .then(|| format!("OpenZFS {} accepts O_DIRECT and ignores it; 2.3 does not", version.trim()))
-            }
-            EXT_MAGIC => {
-                let device = rustix::fs::fstat(file).ok()?.st_dev;
-                let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-                has_journalled_data(&mounts, rustix::fs::major(device), rustix::fs::minor(device))
-                    .then(|| "ext4 is mounted with data=journal and buffers direct transfers".to_owned())
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Whether an OpenZFS version string ("2.2.7-1") is older than 2.3, which brought direct I/O.
-/// A string that cannot be read is not known to be.
-fn is_zfs_before_2_3(version: &str) -> bool {
-    let mut numbers = version.trim().split(['.', '-']).map(|part| part.parse::<u32>().ok());
-    match (numbers.next().flatten(), numbers.next().flatten()) {
-        (Some(major), Some(minor)) => (major, minor) < (2, 3),
-        _ => false,
-    }
-}
-
-/// Whether a mount of device `major:minor` in the text of `mountinfo` says `data=journal`. Per
-/// mount, the third field is the device and the last one holds the filesystem's options.
-fn has_journalled_data(mountinfo: &str, major: u32, minor: u32) -> bool {
-    let device = format!("{major}:{minor}");
-    mountinfo.lines().any(|line| {
-        let mut fields = line.split(' ');
-        fields.nth(2) == Some(&device)
-            && fields.next_back().is_some_and(|options| options.split(',').any(|option| option == "data=journal"))
-    })
-}
-
-// ---------------------------------------------------------------------------------------------
 // Flush, space, cache
 
 pub(crate) fn flush(file: &File, level: FlushLevel) -> io::Result<Flushed> {
@@ -710,143 +597,9 @@ pub(crate) fn prefer_huge_pages(start: NonNull<u8>, length: usize) {
 pub(crate) fn size_bytes(file: &File) -> io::Result<u64> {
     let stat = rustix::fs::fstat(file)?;
     if FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice {
-        return Ok(device_size_bytes(file)?);
+        return Ok(disk::size_bytes(file)?);
     }
     u64::try_from(stat.st_size).map_err(io::Error::other)
-}
-
-// ---------------------------------------------------------------------------------------------
-// Disks
-
-fn device_size_bytes(file: &File) -> Result<u64, Errno> {
-    // The header says `size_t` and the kernel writes eight bytes on every architecture.
-    const BLKGETSIZE64: rustix::ioctl::Opcode = rustix::ioctl::opcode::read::<usize>(0x12, 114);
-    // SAFETY: BLKGETSIZE64 fills one 64-bit number.
-    unsafe { rustix::ioctl::ioctl(file, rustix::ioctl::Getter::<BLKGETSIZE64, u64>::new()) }
-}
-
-pub(crate) fn device_facts(file: &File) -> Result<DeviceFacts, DeviceError> {
-    let failed = |call| move |errno: Errno| DeviceError::Io { call, source: errno.into() };
-    let stat = rustix::fs::fstat(file).map_err(failed("fstat"))?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::BlockDevice => {}
-        FileType::RegularFile => return Err(DeviceError::NotADevice { kind: "regular file" }),
-        kind => return Err(DeviceError::NotADevice { kind: unix::unfit_kind(kind).unwrap_or("file") }),
-    }
-    const BLKIOMIN: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 120);
-    const BLKIOOPT: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 121);
-    const BLKROTATIONAL: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 126);
-    // SAFETY: BLKIOMIN and BLKIOOPT each fill one 32-bit number, BLKROTATIONAL a 16-bit one.
-    let (minimum, optimal, rotational) = unsafe {
-        (
-            rustix::ioctl::ioctl(file, rustix::ioctl::Getter::<BLKIOMIN, u32>::new()),
-            rustix::ioctl::ioctl(file, rustix::ioctl::Getter::<BLKIOOPT, u32>::new()),
-            rustix::ioctl::ioctl(file, rustix::ioctl::Getter::<BLKROTATIONAL, u16>::new()),
-        )
-    };
-    let (serial, serial_source) = serial(file, stat.st_rdev).unzip();
-    Ok(DeviceFacts {
-        size_bytes: device_size_bytes(file).map_err(failed("BLKGETSIZE64"))?,
-        logical_sector_bytes: rustix::fs::ioctl_blksszget(file).map_err(failed("BLKSSZGET"))?,
-        physical_sector_bytes: rustix::fs::ioctl_blkpbszget(file).ok().filter(|bytes| *bytes > 0),
-        minimum_io_bytes: minimum.ok().filter(|bytes| *bytes > 0),
-        optimal_io_bytes: optimal.ok().filter(|bytes| *bytes > 0),
-        is_rotational: rotational.ok().map(|number| number != 0),
-        serial,
-        serial_source,
-    })
-}
-
-/// The serial number, asked of the disk itself and then of sysfs.
-fn serial(file: &File, device: u64) -> Option<(String, &'static str)> {
-    if let Some(serial) = scsi_serial(file) {
-        return Some((serial, "SCSI page 0x80"));
-    }
-    let root = format!("/sys/dev/block/{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
-    // virtio-blk has `serial` beside the queue, NVMe and MMC in the device; a partition's folder
-    // lies in that of its disk.
-    ["serial", "device/serial", "../serial", "../device/serial"]
-        .iter()
-        .filter_map(|name| std::fs::read(format!("{root}/{name}")).ok())
-        .find_map(|bytes| tidy_serial(&bytes))
-        .map(|serial| (serial, "sysfs"))
-}
-
-/// `struct sg_io_hdr`. Source: Linux `include/scsi/sg.h`.
-#[repr(C)]
-struct SgIoHeader {
-    interface_id: i32,
-    direction: i32,
-    command_length: u8,
-    sense_length_max: u8,
-    iovec_count: u16,
-    data_length: u32,
-    data: *mut u8,
-    command: *const u8,
-    sense: *mut u8,
-    timeout_ms: u32,
-    flags: u32,
-    pack_id: i32,
-    user_pointer: *mut u8,
-    status: u8,
-    masked_status: u8,
-    message_status: u8,
-    sense_length: u8,
-    host_status: u16,
-    driver_status: u16,
-    data_left: i32,
-    duration_ms: u32,
-    info: u32,
-}
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<SgIoHeader>() == 88);
-
-/// Page 0x80 of INQUIRY, "unit serial number"; [`None`] from everything that is not SCSI.
-fn scsi_serial(file: &File) -> Option<String> {
-    const SG_IO: libc::c_ulong = 0x2285;
-    const SG_DXFER_FROM_DEV: i32 = -3;
-    // INQUIRY, with EVPD, page 0x80, 255 bytes. Source: SPC-4, 6.6 and 7.8.15.
-    let command = [0x12u8, 0x01, 0x80, 0x00, 0xff, 0x00];
-    let mut page = [0u8; 255];
-    let mut sense = [0u8; 32];
-    let mut header = SgIoHeader {
-        interface_id: i32::from(b'S'),
-        direction: SG_DXFER_FROM_DEV,
-        command_length: command.len() as u8,
-        sense_length_max: sense.len() as u8,
-        iovec_count: 0,
-        data_length: page.len() as u32,
-        data: page.as_mut_ptr(),
-        command: command.as_ptr(),
-        sense: sense.as_mut_ptr(),
-        timeout_ms: 5000,
-        flags: 0,
-        pack_id: 0,
-        user_pointer: std::ptr::null_mut(),
-        status: 0,
-        masked_status: 0,
-        message_status: 0,
-        sense_length: 0,
-        host_status: 0,
-        driver_status: 0,
-        data_left: 0,
-        duration_ms: 0,
-        info: 0,
-    };
-    // SAFETY: the header and the three buffers it points to outlive the call, with the lengths given.
-    let code = unsafe { libc::ioctl(file.as_raw_fd(), SG_IO as _, &raw mut header) };
-    let answered = code == 0 && header.status == 0 && header.host_status == 0 && header.driver_status == 0;
-    if answered { serial_of_page(&page) } else { None }
-}
-
-/// The serial number in an answer to INQUIRY, page 0x80. Byte 1 repeats the page, bytes 2 and 3 hold
-/// the length of what follows, big-endian. A length beyond the answer is a device that errs.
-fn serial_of_page(page: &[u8]) -> Option<String> {
-    let length = match page {
-        [_, 0x80, high, low, ..] => usize::from(u16::from_be_bytes([*high, *low])),
-        _ => return None,
-    };
-    tidy_serial(page.get(4..4 + length)?)
 }
 
 pub(crate) fn lock_volume(_file: &File, _lock: bool) -> Result<(), LockError> {
@@ -983,36 +736,5 @@ mod tests {
         statx.stx_atomic_write_segments_max = 1;
         let limits = AtomicWrite { min_bytes: 4096, max_bytes: 65536, max_fast_bytes: 0, segments_max: 1 };
         assert_eq!(atomic_answer(&statx), (Answer::Yes, Some(limits)));
-    }
-
-    #[test]
-    fn a_serial_page_is_read_as_far_as_it_goes_and_not_further() {
-        assert_eq!(serial_of_page(b"\0\x80\0\x06  AB12rest"), Some("AB12".to_owned()));
-        assert_eq!(serial_of_page(b"\0\x83\0\x06  AB12"), None, "another page");
-        assert_eq!(serial_of_page(b"\0\x80\0\x07  AB12"), None, "one byte more than there is");
-        assert_eq!(serial_of_page(b"\0\x80\xff\xff  AB12"), None);
-        assert_eq!(serial_of_page(b"\0\x80\0\0"), None);
-        assert_eq!(serial_of_page(b"\0\x80"), None);
-        assert_eq!(serial_of_page(b""), None);
-    }
-
-    #[test]
-    fn zfs_is_direct_from_version_2_3_and_an_unreadable_version_accuses_nobody() {
-        assert!(is_zfs_before_2_3("2.2.7-1ubuntu1\n"));
-        assert!(is_zfs_before_2_3("0.8.6-1"));
-        assert!(!is_zfs_before_2_3("2.3.0-1"));
-        assert!(!is_zfs_before_2_3("2.10.1"));
-        assert!(!is_zfs_before_2_3("unknown"));
-        assert!(!is_zfs_before_2_3(""));
-    }
-
-    #[test]
-    fn journalled_data_is_found_for_the_right_device_only() {
-        let mounts = "36 25 7:3 / /mnt rw,relatime shared:1 - ext4 /dev/loop3 rw,data=journal\n\
-                      37 25 7:4 / /srv rw - ext4 /dev/loop4 rw,data=ordered\n";
-        assert!(has_journalled_data(mounts, 7, 3));
-        assert!(!has_journalled_data(mounts, 7, 4));
-        assert!(!has_journalled_data(mounts, 7, 5));
-        assert!(!has_journalled_data("", 7, 3));
     }
 }

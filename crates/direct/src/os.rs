@@ -1,6 +1,6 @@
 //! One file per system, each with the same functions under the same names.
 //!
-//! Where a system lacks something, its file answers with a value and a sentence.
+//! Where a system lacks something, its file returns a value that says so, with a sentence.
 
 #[cfg(any(target_os = "macos", target_os = "freebsd"))]
 mod bsd;
@@ -8,23 +8,27 @@ mod bsd;
 mod unix;
 
 #[cfg(target_os = "linux")]
-#[path = "linux.rs"]
-mod system;
+mod linux;
+#[cfg(target_os = "linux")]
+use linux as system;
 
 #[cfg(target_os = "macos")]
-#[path = "macos.rs"]
-mod system;
+mod macos;
+#[cfg(target_os = "macos")]
+use macos as system;
 
 #[cfg(target_os = "freebsd")]
-#[path = "freebsd.rs"]
-mod system;
+mod freebsd;
+#[cfg(target_os = "freebsd")]
+use freebsd as system;
 
 #[cfg(windows)]
-#[path = "windows.rs"]
-mod system;
+mod windows;
+#[cfg(windows)]
+use windows as system;
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", target_os = "freebsd", windows)))]
-compile_error!("trueio-direct knows Linux, macOS, FreeBSD and Windows");
+compile_error!("trueio-direct supports Linux, macOS, FreeBSD and Windows");
 
 pub(crate) use system::{
     device_facts, evict, flush, lock_range, lock_volume, open, preallocate, prefer_huge_pages, probe, probe_file,
