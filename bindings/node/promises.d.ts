@@ -51,6 +51,9 @@ export interface Probe {
   /** Who says so, as a sentence without a full stop. */
   reason: string;
   alignment: Alignment;
+  /** As `support`, of a file that is only read: btrfs reads past the cache and writes through it. */
+  readSupport: 'direct' | 'silently-buffered' | 'refused' | 'unknown';
+  readAlignment: Alignment;
   atomicWriteAnswer: Answer;
   /** null unless the answer is yes. */
   atomicWrite: AtomicLimits | null;
@@ -72,6 +75,8 @@ export interface OpenOptions {
   read?: boolean;
   /** Default: false. Contents are never truncated. */
   write?: boolean;
+  /** A new file if there is none. Default: false. */
+  create?: boolean;
   /** A new file, under a name that does not exist yet. Default: false. */
   createNew?: boolean;
   /**
@@ -161,8 +166,8 @@ export type Offset = number | bigint;
 export class DirectFile {
   private constructor();
   readonly path: string;
-  /** `direct`; `not-kept` (macOS and files of FreeBSD: asked not to cache); `buffered`. */
-  readonly granted: 'direct' | 'not-kept' | 'buffered';
+  /** `direct`; `unconfirmed` (the flag is accepted, its effect is unknown: FUSE, network); `not-kept` (macOS and files of FreeBSD: asked not to cache); `buffered`. */
+  readonly granted: 'direct' | 'unconfirmed' | 'not-kept' | 'buffered';
   /** Why, and who says so, as a sentence without a full stop. */
   readonly reason: string;
   readonly alignment: Alignment;
@@ -203,6 +208,10 @@ export class DirectFile {
   /** Advisory on Unix, mandatory on Windows. Does not wait: EAGAIN if somebody else holds it. */
   tryLock(mode?: 'shared' | 'exclusive'): Promise<void>;
   unlock(): Promise<void>;
+  /** Locks a range; a length of 0 means up to the end. Does not wait: EAGAIN if it is held. ENOTSUP on FreeBSD. */
+  tryLockRange(offset: Offset, lengthBytes: number | bigint, mode?: 'shared' | 'exclusive'): Promise<void>;
+  /** On Windows the range must be one that was locked. */
+  unlockRange(offset: Offset, lengthBytes: number | bigint): Promise<void>;
   /** A length of 0 (default) means up to the end. */
   residency(offset?: Offset, lengthBytes?: number | bigint): Promise<Residency>;
   /** Asks for clean pages to be dropped from the page cache. */

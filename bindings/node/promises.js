@@ -67,7 +67,21 @@ function checkedPath(value) {
 }
 
 function checkedBuffer(value) {
-  return checkedType('buffer', value, ArrayBuffer.isView(value), 'a Buffer, a typed array or a DataView');
+  checkedType('buffer', value, ArrayBuffer.isView(value), 'a Buffer, a typed array or a DataView');
+  if (value.byteLength === 0 && isDetached(value.buffer)) {
+    const message = 'the memory of `buffer` was given away (transferred), and nothing of it is left';
+    throw wrong(TypeError, 'ERR_TRUEIO_BUFFER_DETACHED', message);
+  }
+  return value;
+}
+
+/** ArrayBuffer.prototype.detached exists since Node 22 only. */
+function isDetached(memory) {
+  try {
+    return new Uint8Array(memory).length < 0;
+  } catch {
+    return true;
+  }
 }
 
 function checkedOffset(value) {
@@ -94,6 +108,8 @@ function probeOf(found) {
     support: found.support,
     reason: found.reason,
     alignment: alignmentOf(found.alignment),
+    readSupport: found.readSupport,
+    readAlignment: alignmentOf(found.readAlignment),
     atomicWriteAnswer: found.atomicWriteAnswer,
     atomicWrite: found.atomicWrite ?? null,
     uncachedBuffered: found.uncachedBuffered,
@@ -130,6 +146,7 @@ function allocate(sizeBytes, alignmentBytes) {
 const OPEN_DEFAULTS = {
   read: true,
   write: false,
+  create: false,
   createNew: false,
   policy: 'require',
   sync: 'none',
@@ -150,7 +167,7 @@ function checkedRequest(options) {
   for (const [name, value] of Object.entries(options)) {
     if (value !== undefined) request[name] = value;
   }
-  for (const name of ['read', 'write', 'createNew', 'exclusive']) {
+  for (const name of ['read', 'write', 'create', 'createNew', 'exclusive']) {
     checkedType(name, request[name], typeof request[name] === 'boolean', 'true or false');
   }
   checkedWord('policy', request.policy, ['require', 'prefer', 'off']);
@@ -281,6 +298,14 @@ class DirectFile {
     await this.#run('unlock', (file, done) => file.lock('none', done));
   }
 
+  async tryLockRange(offset, lengthBytes, mode = 'exclusive') {
+    await this.#lockRange('tryLockRange', mode, offset, lengthBytes);
+  }
+
+  async unlockRange(offset, lengthBytes) {
+    await this.#lockRange('unlockRange', 'none', offset, lengthBytes);
+  }
+
   async residency(offset = 0, lengthBytes = 0) {
     const start = checkedOffset(offset);
     const length = checkedInteger('lengthBytes', lengthBytes, 0, Number.MAX_SAFE_INTEGER);
@@ -301,6 +326,13 @@ class DirectFile {
       await call((done) => this.#native.close(done));
     })();
     return this.#closed;
+  }
+
+  async #lockRange(what, mode, offset, lengthBytes) {
+    checkedWord('mode', mode, what === 'unlockRange' ? ['none'] : ['shared', 'exclusive']);
+    const start = checkedOffset(offset);
+    const length = checkedInteger('lengthBytes', lengthBytes, 0, Number.MAX_SAFE_INTEGER);
+    await this.#run(what, (file, done) => file.lockRange(mode, start, length, done));
   }
 
   #open(what) {

@@ -75,6 +75,10 @@ pub struct ProbeFacts {
     pub reason: String,
     /// What it demands.
     pub alignment: AlignmentFacts,
+    /// As `support`, of a file that is only read.
+    pub read_support: String,
+    /// What its reads demand.
+    pub read_alignment: AlignmentFacts,
     /// `yes`, `no` or `unknown`.
     pub atomic_write_answer: String,
     /// Absent unless the answer is `yes`.
@@ -92,16 +96,18 @@ impl From<Probe> for ProbeFacts {
             Answer::No => "no".to_owned(),
             Answer::Unknown => "unknown".to_owned(),
         };
-        let support = match probe.support {
-            Support::Direct => "direct",
-            Support::SilentlyBuffered { .. } => "silently-buffered",
-            Support::Refused { .. } => "refused",
-            Support::Unknown { .. } => "unknown",
+        let word = |support: &Support| match support {
+            Support::Direct => "direct".to_owned(),
+            Support::SilentlyBuffered { .. } => "silently-buffered".to_owned(),
+            Support::Refused { .. } => "refused".to_owned(),
+            Support::Unknown { .. } => "unknown".to_owned(),
         };
         Self {
-            support: support.into(),
+            support: word(&probe.support),
             reason: probe.reason,
             alignment: (&probe.alignment).into(),
+            read_support: word(&probe.read_support),
+            read_alignment: (&probe.read_alignment).into(),
             atomic_write_answer: answer(probe.atomic_write_answer),
             atomic_write: probe.atomic_write.map(|limits| AtomicLimits {
                 min_bytes: limits.min_bytes,
@@ -148,6 +154,8 @@ pub struct OpenRequest {
     pub read: bool,
     /// For writing.
     pub write: bool,
+    /// One that is there, or a new one.
+    pub create: bool,
     /// A new one.
     pub create_new: bool,
     /// `require`, `prefer` or `off`.
@@ -178,6 +186,7 @@ pub fn open(env: Env, path: String, request: OpenRequest, done: Unknown) -> napi
     let options = OpenOptions::new()
         .read(request.read)
         .write(request.write)
+        .create(request.create)
         .create_new(request.create_new)
         .policy(policy)
         .sync(sync)
@@ -354,8 +363,9 @@ impl NativeFile {
     pub fn granted(&self) -> napi::Result<String> {
         Ok(match self.open_file()?.granted() {
             Granted::Direct => "direct",
+            Granted::Unconfirmed => "unconfirmed",
             Granted::NotKept => "not-kept",
-            Granted::Buffered => "buffered",
+            _ => "buffered",
         }
         .into())
     }
@@ -509,15 +519,23 @@ impl NativeFile {
     #[napi]
     pub fn lock(&self, env: Env, mode: String, done: Unknown) -> napi::Result<()> {
         let file = self.open_file()?;
-        let mode = match mode.as_str() {
-            "shared" => Some(LockMode::Shared),
-            "exclusive" => Some(LockMode::Exclusive),
-            "none" => None,
-            other => return Err(napi::Error::from_reason(format!("`{other}` is not a lock mode"))),
-        };
+        let mode = lock_mode(&mode)?;
         let job = move || match mode {
             Some(mode) => Ok(trueio_direct::try_lock(file.file(), mode)?),
             None => Ok(trueio_direct::unlock(file.file())?),
+        };
+        work::start(env, &done, None, job, |_, _, ()| Ok(()))
+    }
+
+    /// Locks a range without waiting, `shared` or `exclusive`; `none` gives the lock up.
+    #[napi]
+    pub fn lock_range(&self, env: Env, mode: String, offset: f64, length: f64, done: Unknown) -> napi::Result<()> {
+        let file = self.open_file()?;
+        let mode = lock_mode(&mode)?;
+        let (offset, length) = (offset as u64, length as u64);
+        let job = move || match mode {
+            Some(mode) => Ok(trueio_direct::try_lock_range(file.file(), mode, offset, length)?),
+            None => Ok(trueio_direct::unlock_range(file.file(), offset, length)?),
         };
         work::start(env, &done, None, job, |_, _, ()| Ok(()))
     }
@@ -554,35 +572,36 @@ impl NativeFile {
     }
 }
 
-/// What a strict transfer of the bytes at `place` is refused for.
-fn check_place(file: &DirectFile, place: Place, offset: u64, is_write: bool) -> Result<(), Failure> {
-    check_length(place)?;
-    check_transfer(file.alignment(), place.address.addr(), place.length, offset, is_write)
-        .map_err(|misaligned| Failure::from(&misaligned))
+/// What a word for a lock means; [`None`]: none.
+fn lock_mode(word: &str) -> napi::Result<Option<LockMode>> {
+    match word {
+        "shared" => Ok(Some(LockMode::Shared)),
+        "exclusive" => Ok(Some(LockMode::Exclusive)),
+        "none" => Ok(None),
+        other => Err(napi::Error::from_reason(format!("`{other}` is not a lock mode"))),
+    }
 }
 
-/// Nobody means to transfer nothing; a buffer that was given away looks like this.
-fn check_length(place: Place) -> Result<(), Failure> {
-    if place.length > 0 {
-        return Ok(());
-    }
-    Err(Failure::own("ERR_OUT_OF_RANGE", "a transfer of zero bytes was asked for"))
+/// What a strict transfer of the bytes at `place` is refused for.
+fn check_place(file: &DirectFile, place: Place, offset: u64, is_write: bool) -> Result<(), Failure> {
+    check_transfer(file.alignment(), place.address.addr(), place.length, offset, is_write)
+        .map_err(|misaligned| Failure::from(&misaligned))
 }
 
 /// The memory for a transfer, and whether it is a copy.
 fn claim(env: &Env, file: &DirectFile, kind: Kind, buffer: &Unknown, offset: u64) -> Result<(Claim, bool), Failure> {
     let place = memory::place_of(env, buffer.raw())?;
-    check_length(place)?;
     if let Some((block, range)) = memory::block_at(place) {
         return Ok((block.claim(range, kind.access())?, false));
     }
-    // A copy is aligned whatever the user's buffer is, so his must be looked at here.
-    if kind.is_strict() {
+    // A copy is aligned whatever the user's buffer is, so the user's must be checked here.
+    if kind.is_strict() && place.length > 0 {
         check_place(file, place, offset, kind.access() == Access::Taken)?;
     }
     let align = file.alignment().or_assumed().memory_bytes.unwrap_or(1).max(4096) as usize;
-    let block = Block::new(place.length, align.next_power_of_two())?;
-    if kind.access() == Access::Taken {
+    // A transfer of no bytes still has an address.
+    let block = Block::new(place.length.max(1), align.next_power_of_two())?;
+    if kind.access() == Access::Taken && place.length > 0 {
         let mut whole = block.claim(0..place.length, Access::Filled)?;
         // SAFETY: the buffer's bytes, in place until JavaScript runs again, and not this block's.
         unsafe { std::ptr::copy_nonoverlapping(place.address, whole.bytes_mut().as_mut_ptr(), place.length) };
@@ -601,6 +620,9 @@ fn copy_back(env: &Env, kept: Option<sys::napi_value>, memory: &Claim, length: u
         ));
     }
     assert!(length <= place.length);
+    if length == 0 {
+        return Ok(());
+    }
     // SAFETY: the buffer's bytes, in place until JavaScript runs again, and not this block's.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place.address, length) };
     Ok(())

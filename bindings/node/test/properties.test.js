@@ -89,7 +89,7 @@ test('a transfer is exact or refused for the number that is misaligned', async (
         ].find(([, value, needed]) => value % needed !== 0);
         const transfer = isWrite ? file.writeAllAt(view, offset) : file.readExactAt(view, offset);
         if (length === 0) {
-          await assert.rejects(transfer, { code: 'ERR_OUT_OF_RANGE' });
+          assert.deepStrictEqual(await transfer, { bytes: 0, calls: 0, isCopied: false });
         } else if (wrong) {
           const [part, value, neededBytes] = wrong;
           await assert.rejects(transfer, { code: 'ERR_TRUEIO_MISALIGNED', part, value, neededBytes });

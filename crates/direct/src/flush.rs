@@ -33,7 +33,7 @@ use std::path::Path;
 /// `Device` includes `File`, which includes `Data`. `Barrier` is about order alone: `Device` includes
 /// it everywhere, `Data` and `File` include it on Linux and Windows, where they flush the device too,
 /// and not on macOS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FlushLevel {
     /// What was written before reaches the medium before what is written after.
     Barrier,
@@ -41,7 +41,8 @@ pub enum FlushLevel {
     Data,
     /// All metadata of the file too (times, permissions).
     File,
-    /// The device has been told to empty its volatile cache.
+    /// The device has been told to empty its volatile cache. The default here and in the bindings.
+    #[default]
     Device,
 }
 
@@ -74,12 +75,13 @@ pub fn flush(file: &File, level: FlushLevel) -> io::Result<Flushed> {
 ///
 /// # Errors
 /// What the system said; [`io::ErrorKind::Unsupported`] on Windows, which has no such call.
-pub fn sync_directory(path: &Path) -> io::Result<()> {
-    crate::os::sync_directory(path)
+pub fn sync_directory(path: impl AsRef<Path>) -> io::Result<()> {
+    crate::os::sync_directory(path.as_ref())
 }
 
 /// Reserves space for bytes `offset .. offset + len` of `file`, and makes the file that long if it
-/// is shorter. Contents that exist are not changed; new bytes read as zeros.
+/// is shorter. Contents that exist are not changed; new bytes read as zeros. After an error the file has the length
+/// that it had (a filesystem may have made it longer before its space ran out).
 ///
 /// # Errors
 /// [`io::ErrorKind::Unsupported`] where the filesystem cannot reserve (nothing is written in its
@@ -92,5 +94,12 @@ pub fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
     if offset.checked_add(len).is_none_or(|end| i64::try_from(end).is_err()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the reservation ends beyond the largest file offset"));
     }
-    crate::os::preallocate(file, offset, len)
+    let before = file.metadata()?;
+    crate::os::preallocate(file, offset, len).inspect_err(|_| {
+        let is_longer = |now: std::fs::Metadata| now.len() > before.len() && now.len() <= offset + len;
+        if before.is_file() && file.metadata().is_ok_and(is_longer) {
+            // The caller gets the error of the reservation; a second one would hide it.
+            let _ = file.set_len(before.len());
+        }
+    })
 }

@@ -1,8 +1,8 @@
 //! Direct I/O on Linux, macOS, FreeBSD and Windows: open a file past the page cache, know what was
 //! really granted, keep to its alignment, transfer exactly, and make it durable as far as you mean.
 //!
-//! That `open` accepts `O_DIRECT` proves nothing. tmpfs, btrfs and ext4 with `data=journal` take the
-//! flag and use the page cache; a misaligned buffer fails with `EINVAL` on one filesystem, is quietly
+//! That `open` accepts `O_DIRECT` proves nothing. tmpfs and ext4 with `data=journal` take the flag and use the page
+//! cache, btrfs does so for writes; a misaligned buffer fails with `EINVAL` on one filesystem, is quietly
 //! buffered on the next, and works by chance on a third. This crate asks first, checks before each
 //! call, and hands on the answer with the name of who gave it. What nobody says is "unknown", and is
 //! never taken for "no" or for "yes".
@@ -156,6 +156,7 @@
 mod alignment;
 mod buffer;
 mod cache;
+mod convert;
 mod device;
 mod flush;
 mod lock;

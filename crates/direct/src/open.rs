@@ -1,10 +1,10 @@
 //! Opens a file with a policy for direct I/O and says what was really granted.
 //!
-//! Existing contents are never truncated, and an existing file is never replaced: the only way to
-//! make a file here is [`OpenOptions::create_new`], under a name that does not exist yet.
+//! Existing contents are never truncated, and an existing file is never replaced: [`OpenOptions::create_new`] and
+//! [`OpenOptions::create`] make files only under names that do not exist yet.
 //!
-//! Cannot see: see [`crate::probe()`]. Where nobody says what becomes of the flag, the file is
-//! granted as direct and the [reason](DirectFile::reason) says that nobody confirmed it.
+//! Limits: see [`crate::probe()`]. Where the effect of the flag is unknown, the file is granted as
+//! [`Granted::Unconfirmed`] and the [reason](DirectFile::reason) names what was asked.
 
 use crate::alignment::{ASSUMED_ALIGNMENT_BYTES, Alignment, AlignmentSource};
 use crate::flush::{FlushLevel, Flushed};
@@ -40,9 +40,13 @@ pub enum SyncMode {
 
 /// What opening really gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Granted {
     /// Transfers go past the page cache.
     Direct,
+    /// The flag was accepted and its effect is unknown: FUSE, network filesystems, kernels that do not report it.
+    /// Transfers keep to the alignment as if they were direct.
+    Unconfirmed,
     /// The kernel was asked not to keep pages. Pages that were cached earlier are still served,
     /// and small writes may pass through the cache. (`F_NOCACHE` on macOS, `O_DIRECT` on files of
     /// FreeBSD.)
@@ -55,6 +59,7 @@ impl std::fmt::Display for Granted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Direct => "direct",
+            Self::Unconfirmed => "accepted, effect unknown",
             Self::NotKept => "not kept in the cache",
             Self::Buffered => "buffered",
         })
@@ -165,6 +170,7 @@ impl OpenError {
 pub struct OpenOptions {
     pub(crate) read: bool,
     pub(crate) write: bool,
+    pub(crate) create: bool,
     pub(crate) create_new: bool,
     pub(crate) policy: Policy,
     pub(crate) sync: SyncMode,
@@ -185,6 +191,7 @@ impl OpenOptions {
         Self {
             read: false,
             write: false,
+            create: false,
             create_new: false,
             policy: Policy::Require,
             sync: SyncMode::None,
@@ -212,6 +219,13 @@ impl OpenOptions {
     #[must_use]
     pub fn create_new(mut self, create_new: bool) -> Self {
         self.create_new = create_new;
+        self
+    }
+
+    /// Whether a file is made if there is none. One that exists is opened as it is.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
         self
     }
 
@@ -256,15 +270,34 @@ impl OpenOptions {
     ///
     /// # Errors
     /// [`OpenError`]. Less than the policy asks for is granted only under [`Policy::Prefer`].
-    pub fn open(&self, path: &Path) -> Result<DirectFile, OpenError> {
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<DirectFile, OpenError> {
+        let path = path.as_ref();
         let nothing = |how| Err(OpenError::NothingAsked { path: path.to_owned(), how });
         if !self.read && !self.write {
             return nothing("neither for reading nor for writing");
         }
-        if self.create_new && !self.write {
+        if (self.create || self.create_new) && !self.write {
             return nothing("as a new file, but not for writing");
         }
-        crate::os::open(path, self)
+        if self.create && !self.create_new { self.open_or_create(path) } else { crate::os::open(path, self) }
+    }
+
+    /// Another process may make or remove the file between two attempts; a dangling symbolic link always seems to.
+    fn open_or_create(&self, path: &Path) -> Result<DirectFile, OpenError> {
+        const ATTEMPTS: usize = 8;
+        let is = |error: &OpenError, wanted| matches!(error, OpenError::Io { source, .. } if source.kind() == wanted);
+        let mut outcome = crate::os::open(path, self);
+        for _ in 0..ATTEMPTS {
+            if !outcome.as_ref().is_err_and(|error| is(error, io::ErrorKind::NotFound)) {
+                break;
+            }
+            outcome = crate::os::open(path, &self.clone().create_new(true));
+            if !outcome.as_ref().is_err_and(|error| is(error, io::ErrorKind::AlreadyExists)) {
+                break;
+            }
+            outcome = crate::os::open(path, self);
+        }
+        outcome
     }
 }
 
@@ -278,6 +311,28 @@ pub struct DirectFile {
 }
 
 impl DirectFile {
+    /// Takes over a file that is open already, and finds out from its flags and from a probe what it gives.
+    ///
+    /// *(Linux, Android)* Elsewhere an open file does not report whether it bypasses the cache.
+    ///
+    /// # Errors
+    /// [`crate::ProbeError`]: neither a regular file nor a disk, or the probe failed;
+    /// [`io::ErrorKind::Unsupported`] on other systems.
+    ///
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// use trueio_direct::{DirectFile, Granted};
+    ///
+    /// let file = DirectFile::from_file(std::fs::File::create(folder.path().join("data")).unwrap())?;
+    /// assert_eq!(file.granted(), Granted::Buffered);
+    /// # }
+    /// # Ok::<(), trueio_direct::ProbeError>(())
+    /// ```
+    pub fn from_file(file: File) -> Result<Self, crate::ProbeError> {
+        crate::os::adopt(file)
+    }
+
     /// The file itself, for any other call.
     pub fn file(&self) -> &File {
         &self.file
@@ -391,6 +446,20 @@ impl DirectFile {
     }
 }
 
+#[cfg(unix)]
+impl std::os::fd::AsFd for DirectFile {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+#[cfg(windows)]
+impl std::os::windows::io::AsHandle for DirectFile {
+    fn as_handle(&self) -> std::os::windows::io::BorrowedHandle<'_> {
+        self.file.as_handle()
+    }
+}
+
 /// What a policy makes of the support that was found. `best` is what the system gives at best.
 ///
 /// The one place where the policy is decided, for every system.
@@ -403,7 +472,10 @@ pub(crate) fn settle(
 ) -> Result<Granted, OpenError> {
     match (policy, support) {
         (Policy::Off, _) => Ok(Granted::Buffered),
-        (Policy::Require, Support::Direct | Support::Unknown { .. }) if best == Granted::Direct => Ok(Granted::Direct),
+        (Policy::Require | Policy::Prefer, Support::Unknown { .. }) if best == Granted::Direct => {
+            Ok(Granted::Unconfirmed)
+        }
+        (Policy::Require, Support::Direct) if best == Granted::Direct => Ok(Granted::Direct),
         (Policy::Require, Support::Direct | Support::Unknown { .. }) => Err(OpenError::Refused {
             path: path.to_owned(),
             reason: format!("this system offers no more than \"{best}\", which the policy `Prefer` would accept"),
@@ -438,9 +510,9 @@ mod tests {
         for support in [&direct, &unknown, &buffers, &refused] {
             assert_eq!(settled(Policy::Off, support, Granted::Direct).unwrap(), Granted::Buffered);
         }
-        for support in [&direct, &unknown] {
-            assert_eq!(settled(Policy::Require, support, Granted::Direct).unwrap(), Granted::Direct);
-            assert_eq!(settled(Policy::Prefer, support, Granted::Direct).unwrap(), Granted::Direct);
+        for (support, granted) in [(&direct, Granted::Direct), (&unknown, Granted::Unconfirmed)] {
+            assert_eq!(settled(Policy::Require, support, Granted::Direct).unwrap(), granted);
+            assert_eq!(settled(Policy::Prefer, support, Granted::Direct).unwrap(), granted);
             assert_eq!(settled(Policy::Prefer, support, Granted::NotKept).unwrap(), Granted::NotKept);
             assert!(matches!(settled(Policy::Require, support, Granted::NotKept), Err(OpenError::Refused { .. })));
         }

@@ -31,7 +31,7 @@ use windows as system;
 compile_error!("trueio-direct supports Linux, macOS, FreeBSD and Windows");
 
 pub(crate) use system::{
-    device_facts, evict, flush, lock_range, lock_volume, open, preallocate, prefer_huge_pages, probe, probe_file,
-    read_at, read_uncached, read_vectored_at, residency, set_nocache, size_bytes, sync_directory, try_lock, unlock,
-    unnamed_file, write_at, write_special, write_vectored_at,
+    adopt, device_facts, evict, flush, lock_range, lock_volume, open, preallocate, prefer_huge_pages, probe,
+    probe_file, read_at, read_uncached, read_vectored_at, residency, set_nocache, size_bytes, sync_directory, try_lock,
+    unlock, unnamed_file, write_at, write_special, write_vectored_at,
 };

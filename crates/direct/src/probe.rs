@@ -1,7 +1,8 @@
 //! Can direct I/O be had here, and who says so?
 //!
-//! That `open` accepts `O_DIRECT` proves nothing: tmpfs, btrfs, ext4 with `data=journal` and older
-//! ZFS accept the flag and use the page cache all the same. A probe asks the filesystem first
+//! That `open` accepts `O_DIRECT` proves nothing: tmpfs, ext4 with `data=journal` and older ZFS accept the flag and
+//! use the page cache all the same; btrfs does so for writes to files with checksums and reads past the cache. So
+//! reading and writing have an answer each. A probe asks the filesystem first
 //! (`statx`), then what is known about filesystems of its type, then the device below, and says
 //! which of them answered. A missing answer is "unknown"; an answer of zero is "no".
 //!
@@ -67,12 +68,16 @@ pub struct AtomicWrite {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Probe {
-    /// Whether direct I/O can be had.
+    /// Whether reads and writes are direct. This is the answer for writing, which is the weaker one where the two differ.
     pub support: Support,
-    /// Who says so, as a sentence without a full stop; the same as the reason within `support`.
+    /// The source of `support`, as a sentence without a full stop.
     pub reason: String,
-    /// What it demands. Where the page cache is used: nothing.
+    /// What direct reads and writes require. Where the page cache is used: nothing.
     pub alignment: Alignment,
+    /// Whether reads are direct in a file that is opened for reading only.
+    pub read_support: Support,
+    /// What those reads require.
+    pub read_alignment: Alignment,
     /// Limits of atomic writes; [`None`] unless `atomic_write_answer` is [`Answer::Yes`].
     pub atomic_write: Option<AtomicWrite>,
     /// Whether atomic writes can be had: a report of zeros is no, no report is unknown.
@@ -151,14 +156,16 @@ impl ProbeError {
 /// }
 /// # Ok::<(), trueio_direct::ProbeError>(())
 /// ```
-pub fn probe(path: &Path) -> Result<Probe, ProbeError> {
+pub fn probe(path: impl AsRef<Path>) -> Result<Probe, ProbeError> {
+    let path = path.as_ref();
     crate::os::probe(path).map_err(|error| error.with_path(path))
 }
 
 /// Asks what a new file in the folder at `path` would be offered, before there is one.
 ///
 /// An empty file is made and asked. On Linux it has no name (`O_TMPFILE`) and nobody sees it; where
-/// there are no such files it is called `.trueio-probe-` and a number, and removed again.
+/// there are no such files it is called `.trueio-probe-` and a number, and removed again. On a read-only filesystem a
+/// file that is already in the folder is probed; without one, the answer is [`Support::Unknown`].
 ///
 /// # Errors
 /// [`ProbeError`]: this is not a folder, or no file can be made in it.
@@ -169,7 +176,8 @@ pub fn probe(path: &Path) -> Result<Probe, ProbeError> {
 /// println!("a new file here: {}", probe.reason);
 /// # Ok::<(), trueio_direct::ProbeError>(())
 /// ```
-pub fn probe_directory(path: &Path) -> Result<Probe, ProbeError> {
+pub fn probe_directory(path: impl AsRef<Path>) -> Result<Probe, ProbeError> {
+    let path = path.as_ref();
     let failed = |source| ProbeError::Io { path: Some(path.to_owned()), source };
     if !std::fs::metadata(path).map_err(failed)?.is_dir() {
         return Err(failed(io::ErrorKind::NotADirectory.into()));
@@ -180,11 +188,36 @@ pub fn probe_directory(path: &Path) -> Result<Probe, ProbeError> {
     // Any number that no living process uses at the same time; `create_new` guards against the rest.
     let moment = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
     let name = path.join(format!(".trueio-probe-{}-{moment}", std::process::id()));
-    let file = File::options().read(true).write(true).create_new(true).open(&name).map_err(failed)?;
+    let file = match File::options().read(true).write(true).create_new(true).open(&name) {
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => return Ok(probe_read_only(path)),
+        other => other.map_err(failed)?,
+    };
     let answer = probe_file(&file).map_err(|error| error.with_path(path));
     drop(file);
     std::fs::remove_file(&name).map_err(failed)?;
     answer
+}
+
+/// Probes a file in the folder at `path`, in which none can be made.
+fn probe_read_only(path: &Path) -> Probe {
+    let files = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut files = files.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    if let Some(probe) = files.find_map(|entry| probe(entry.path()).ok()) {
+        return probe;
+    }
+    let reason = "the filesystem is read-only, and the folder holds no file that could be probed".to_owned();
+    let support = Support::Unknown { reason: reason.clone() };
+    Probe {
+        read_support: support.clone(),
+        read_alignment: Alignment::unknown(),
+        support,
+        reason,
+        alignment: Alignment::unknown(),
+        atomic_write: None,
+        atomic_write_answer: Answer::Unknown,
+        uncached_buffered: Answer::Unknown,
+        filesystem: "a read-only filesystem".to_owned(),
+    }
 }
 
 /// The same of a file that is already open, with or without direct I/O.

@@ -5,6 +5,8 @@
 //! count the calls, and when they cannot go on they say how far they came and why. After a short
 //! direct transfer the rest may begin at an offset that direct I/O refuses; that has its own error.
 //!
+//! A transfer of no bytes succeeds without a call, whatever its address and offset.
+//!
 //! The end of a file is found from its size: after a short read the size is compared with the offset that the
 //! read reached. A file of 1,000 bytes read into 4,096 ends there, although no direct read may begin at byte 1,000.
 //!
@@ -305,6 +307,9 @@ fn transfer(
     ends_at: impl Fn(u64) -> bool,
     mut step: impl FnMut(usize, usize) -> io::Result<usize>,
 ) -> Result<Transfer, TransferError> {
+    if wanted == 0 {
+        return Ok(Transfer { bytes: 0, calls: 0 });
+    }
     check(0)?;
     if offset.checked_add(wanted as u64).is_none_or(|end| i64::try_from(end).is_err()) {
         let source = io::Error::new(io::ErrorKind::InvalidInput, "the transfer ends beyond the largest file offset");

@@ -19,10 +19,10 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use support::{Loop, Mount, skip};
 use trueio_direct::{
-    AlignedBuffer, Alignment, AlignmentSource, Answer, AtomicError, AtomicWrite, DeviceError, FlushLevel, Granted,
-    OpenError, OpenOptions, Policy, Support, TransferError, device_facts, evict, flush, probe, probe_directory,
-    read_uncached_at, residency, write_atomic_at, write_dsync_at, write_unaligned_by_read_modify_write_at,
-    write_uncached_at,
+    AlignedBuffer, Alignment, AlignmentSource, Answer, AtomicError, AtomicWrite, DeviceError, DirectFile, FlushLevel,
+    Granted, OpenError, OpenOptions, Policy, Support, TransferError, device_facts, evict, flush, preallocate, probe,
+    probe_directory, read_uncached_at, residency, write_atomic_at, write_dsync_at,
+    write_unaligned_by_read_modify_write_at, write_uncached_at,
 };
 
 const MIB: u64 = 1 << 20;
@@ -178,16 +178,40 @@ fn xfs_is_direct_and_its_atomic_writes_are_reported_with_their_limits() {
 }
 
 #[test]
-fn btrfs_accepts_the_flag_and_buffers() {
+fn btrfs_accepts_the_flag_and_buffers_writes() {
     on(Mount::on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", |mount| {
         assert_silently_buffered(mount.path(), "btrfs");
     });
 }
 
-/// Goal: a file of btrfs without checksums is not lumped together with the others.
+/// Goal: a file that is only read is direct on btrfs, though its data has checksums.
+/// Method: a file that is out of the cache is read whole; afterwards no page of it is there.
+#[test]
+fn btrfs_reads_past_the_page_cache() {
+    on(Mount::on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", |mount| {
+        let path = mount.path().join("data");
+        std::fs::write(&path, vec![7; 64 * 1024]).unwrap();
+        let plain = File::open(&path).unwrap();
+        flush(&plain, FlushLevel::Device).unwrap();
+        evict(&plain, 0, 0).unwrap();
+        let found = probe(&path).unwrap();
+        assert_eq!(found.read_support, Support::Direct);
+        assert!(matches!(found.support, Support::SilentlyBuffered { .. }), "{:?}", found.support);
+
+        let file = OpenOptions::new().read(true).open(&path).unwrap();
+        assert_eq!(file.granted(), Granted::Direct, "{}", file.reason());
+        assert_eq!(*file.alignment(), Alignment::uniform(4096, AlignmentSource::FilesystemBlock));
+        let mut buffer = AlignedBuffer::new(64 * 1024, 4096).unwrap();
+        file.read_exact_at(&mut buffer, 0).unwrap();
+        assert!(buffer.iter().all(|byte| *byte == 7));
+        assert_eq!(residency(file.file(), 0, 0).unwrap().cached_pages, 0);
+    });
+}
+
+/// Goal: a file of btrfs without checksums is also written directly.
 /// Method: a new file in a folder marked `chattr +C`. Aligned transfers leave nothing in the cache.
 #[test]
-fn btrfs_without_copy_on_write_is_granted_though_nobody_confirms_it() {
+fn btrfs_without_checksums_is_direct_for_writes() {
     on(Mount::on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", |mount| {
         let status = std::process::Command::new("chattr").arg("+C").arg(mount.path()).status();
         if !status.is_ok_and(|status| status.success()) {
@@ -196,9 +220,9 @@ fn btrfs_without_copy_on_write_is_granted_though_nobody_confirms_it() {
         let path = mount.path().join("data");
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
         assert_eq!(file.granted(), Granted::Direct);
-        assert!(file.reason().contains("statx does not say"), "{}", file.reason());
+        assert!(file.reason().contains("without checksums"), "{}", file.reason());
         assert_eq!(file.alignment().source, AlignmentSource::FilesystemBlock);
-        assert!(matches!(probe(&path).unwrap().support, Support::Unknown { .. }));
+        assert_eq!(probe(&path).unwrap().support, Support::Direct);
         let mut buffer = AlignedBuffer::new(64 * 1024, 4096).unwrap();
         file.write_all_at(&buffer, 0).unwrap();
         file.read_exact_at(&mut buffer, 0).unwrap();
@@ -206,6 +230,75 @@ fn btrfs_without_copy_on_write_is_granted_though_nobody_confirms_it() {
         assert!(file.write_all_at(&buffer[..512], 0).is_err(), "shorter than a block: btrfs would buffer it");
         assert_keeps_what_is_written(mount.path());
     });
+}
+
+/// Goal: where no file can be made, the folder is probed all the same.
+/// Method: an ext4 with one file, and one without, mounted read-only.
+#[test]
+fn a_folder_of_a_read_only_filesystem_is_probed() {
+    let mount = match Mount::on_loop("ext4", 64 * MIB, 512, "") {
+        Ok(mount) => mount,
+        Err(reason) => return skip("loop", &reason),
+    };
+    std::fs::create_dir(mount.path().join("empty")).unwrap();
+    std::fs::write(mount.path().join("data"), b"x").unwrap();
+    let direct = probe_directory(mount.path()).unwrap().support;
+    let status = std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(mount.path()).status();
+    assert!(status.is_ok_and(|status| status.success()));
+    assert_eq!(probe_directory(mount.path()).unwrap().support, direct);
+    let empty = probe_directory(mount.path().join("empty")).unwrap();
+    assert!(
+        matches!(&empty.support, Support::Unknown { reason } if reason.contains("read-only")),
+        "{:?}",
+        empty.support
+    );
+}
+
+/// Goal: a reservation that fails leaves the file as long as it was.
+/// Method: sixteen times the filesystem's size is asked for, beyond the end of a file of 5,000 bytes.
+#[test]
+fn a_failed_reservation_leaves_the_length_as_it_was() {
+    let check = |mount: &Mount| {
+        let file = File::create_new(mount.path().join("data")).unwrap();
+        file.write_all_at(&[1; 5000], 0).unwrap();
+        let error = preallocate(&file, 0, 8 << 30).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
+        assert_eq!(file.metadata().unwrap().len(), 5000);
+        preallocate(&file, 0, MIB).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), MIB);
+    };
+    on(Mount::on_loop("ext4", 64 * MIB, 512, ""), "loop", check);
+    on(Mount::on_loop("xfs", 512 * MIB, 512, ""), "xfs", check);
+    on(Mount::on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", check);
+    on(Mount::new("tmpfs", "tmpfs", "size=16m"), "mount", check);
+}
+
+/// Goal: an adopted file is granted what the same file would be by its path.
+#[test]
+fn an_open_file_is_adopted_with_what_its_flags_give() {
+    let folder = support::folder();
+    let path = folder.path().join("data");
+    std::fs::write(&path, vec![1; 8192]).unwrap();
+    let opened = OpenOptions::new().read(true).policy(Policy::Prefer).open(&path).unwrap();
+    let raw = File::options().read(true).custom_flags(libc::O_DIRECT).open(&path).unwrap();
+    let adopted = DirectFile::from_file(raw).unwrap();
+    assert_eq!((adopted.granted(), adopted.alignment()), (opened.granted(), opened.alignment()));
+    let plain = DirectFile::from_file(File::open(&path).unwrap()).unwrap();
+    assert_eq!((plain.granted(), plain.reason()), (Granted::Buffered, "the file was opened without O_DIRECT"));
+    assert!(DirectFile::from_file(File::open(folder.path()).unwrap()).is_err(), "a folder");
+}
+
+#[test]
+fn a_file_is_opened_or_made() {
+    let folder = support::folder();
+    let path = folder.path().join("data");
+    let options = OpenOptions::new().read(true).write(true).create(true).policy(Policy::Off);
+    options.open(&path).unwrap().file().write_all_at(b"kept", 0).unwrap();
+    options.open(&path).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"kept");
+    let dangling = folder.path().join("dangling");
+    std::os::unix::fs::symlink("/no/such/folder/file", &dangling).unwrap();
+    assert!(options.open(&dangling).is_err());
 }
 
 #[test]

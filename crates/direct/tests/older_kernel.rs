@@ -73,7 +73,7 @@ fn ext4_is_granted_at_the_sector_of_its_device_and_marked_as_unconfirmed() {
     on_an_older_kernel(|| {
         let path = mount.path().join("data");
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
-        assert_eq!(file.granted(), Granted::Direct);
+        assert_eq!(file.granted(), Granted::Unconfirmed);
         assert_eq!(*file.alignment(), Alignment::uniform(4096, AlignmentSource::SectorSize));
         assert!(file.reason().contains("statx does not say"), "{}", file.reason());
         let mut buffer = AlignedBuffer::new(8192, 4096).unwrap();

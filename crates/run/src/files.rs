@@ -402,7 +402,8 @@ impl Prepared {
         let mut targets = Vec::new();
         for file in job.files.iter().filter(|file| file.prepare != Prepare::Nothing) {
             let opened = self.open_one(job, file)?;
-            if job.direct == DirectPolicy::Prefer && opened.granted() != Granted::Direct {
+            if job.direct == DirectPolicy::Prefer && !matches!(opened.granted(), Granted::Direct | Granted::Unconfirmed)
+            {
                 notes.push(format!("`{}`: {}", file.path, opened.reason()));
             }
             let opened = opened.into_file();

@@ -132,6 +132,8 @@ pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
     };
     let Outlook { support, reason, alignment } = outlook(file, kind, None);
     Ok(Probe {
+        read_support: support.clone(),
+        read_alignment: alignment.clone(),
         support,
         reason,
         alignment,
@@ -200,6 +202,12 @@ pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> 
 
 /// `mincore` counts pages that are mapped, not pages that are cached, unless the system is told
 /// otherwise; a new mapping would always show none. Source: mincore(2), `vm.mincore_mapped`.
+/// An open file does not report whether it bypasses the cache.
+pub(crate) fn adopt(_file: File) -> Result<DirectFile, ProbeError> {
+    let sentence = "this system does not report whether an open file bypasses the cache; open it by its path";
+    Err(ProbeError::Io { path: None, source: io::Error::new(io::ErrorKind::Unsupported, sentence) })
+}
+
 pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {
     unix::has_pages(file)?;
     let mut mapped_only: libc::c_int = 1;

@@ -195,9 +195,10 @@ fn finish(path: &Path, options: &OpenOptions, opened: Opened) -> Result<DirectFi
         });
     }
     let outlook = outlook(&file, kind, refusal.map_or(Flag::Accepted, Flag::Refused));
-    let granted = settle(path, options.policy, &outlook.support, Granted::Direct, refusal.map(io::Error::from))?;
-    let alignment = if granted == Granted::Buffered { Alignment::not_needed() } else { outlook.alignment };
-    Ok(DirectFile { file, granted, alignment, reason: outlook.reason })
+    let found = if options.write { outlook.whole } else { outlook.reading };
+    let granted = settle(path, options.policy, &found.support, Granted::Direct, refusal.map(io::Error::from))?;
+    let alignment = if granted == Granted::Buffered { Alignment::not_needed() } else { found.alignment };
+    Ok(DirectFile { file, granted, alignment, reason: found.reason })
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -239,19 +240,34 @@ pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
         Err(errno) => Flag::NotAsked(errno),
     };
     let outlook = outlook(file, kind, flag);
-    let alignment = match outlook.support {
-        Support::SilentlyBuffered { .. } | Support::Refused { .. } => Alignment::not_needed(),
-        Support::Direct | Support::Unknown { .. } => outlook.alignment,
-    };
     Ok(Probe {
-        support: outlook.support,
-        reason: outlook.reason,
-        alignment,
+        read_support: outlook.reading.support,
+        read_alignment: outlook.reading.alignment,
+        support: outlook.whole.support,
+        reason: outlook.whole.reason,
+        alignment: outlook.whole.alignment,
         atomic_write: outlook.atomic_write,
         atomic_write_answer: outlook.atomic_write_answer,
         uncached_buffered: uncached_buffered(file),
         filesystem: outlook.filesystem,
     })
+}
+
+/// Takes over an open file: `F_GETFL` tells whether it has `O_DIRECT`, the probe what that is worth.
+pub(crate) fn adopt(file: File) -> Result<DirectFile, ProbeError> {
+    let flags = rustix::fs::fcntl_getfl(&file).map_err(|errno| ProbeError::Io { path: None, source: errno.into() })?;
+    let probe = probe_file(&file)?;
+    let is_read_only = !flags.intersects(OFlags::WRONLY | OFlags::RDWR);
+    let (support, alignment) =
+        if is_read_only { (probe.read_support, probe.read_alignment) } else { (probe.support, probe.alignment) };
+    let buffered = |reason| (Granted::Buffered, Alignment::not_needed(), reason);
+    let (granted, alignment, reason) = match support {
+        _ if !flags.contains(OFlags::DIRECT) => buffered("the file was opened without O_DIRECT".to_owned()),
+        Support::Direct => (Granted::Direct, alignment, probe.reason),
+        Support::Unknown { reason } => (Granted::Unconfirmed, alignment, reason),
+        Support::SilentlyBuffered { reason } | Support::Refused { reason } => buffered(reason),
+    };
+    Ok(DirectFile { file, granted, alignment, reason })
 }
 
 /// What came of opening the file with `O_DIRECT`.
@@ -263,14 +279,23 @@ enum Flag {
     NotAsked(Errno),
 }
 
-/// All that is found out about a file before any policy looks at it.
+/// Everything found about a file before any policy is applied.
 struct Outlook {
-    support: Support,
-    reason: String,
-    alignment: Alignment,
+    /// For a file that is also written.
+    whole: Found,
+    /// For a file that is only read.
+    reading: Found,
     atomic_write: Option<AtomicWrite>,
     atomic_write_answer: Answer,
     filesystem: String,
+}
+
+/// What one direction of transfers gets.
+#[derive(Clone)]
+struct Found {
+    support: Support,
+    reason: String,
+    alignment: Alignment,
 }
 
 /// What `statx` says about direct I/O.
@@ -323,24 +348,34 @@ fn outlook(file: &File, kind: FileType, flag: Flag) -> Outlook {
     let statx = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, asked);
     let answer = statx.as_ref().map_or(DioAnswer::Missing, dio_answer);
     let (atomic_write_answer, atomic_write) = statx.as_ref().map_or((Answer::Unknown, None), atomic_answer);
-    let (support, reason, alignment) = classify(file, kind, &filesystem, answer, flag);
-    Outlook { support, reason, alignment, atomic_write, atomic_write_answer, filesystem: filesystem.name }
+    let whole = classify(file, kind, &filesystem, answer, flag);
+    let reading = match &whole.support {
+        Support::SilentlyBuffered { .. } if filesystem.magic == Some(BTRFS_MAGIC) => btrfs_reads(file),
+        _ => whole.clone(),
+    };
+    Outlook { whole, reading, atomic_write, atomic_write_answer, filesystem: filesystem.name }
 }
 
-fn classify(
-    file: &File,
-    kind: FileType,
-    filesystem: &Filesystem,
-    answer: DioAnswer,
-    flag: Flag,
-) -> (Support, String, Alignment) {
+/// Reads of btrfs are direct in whole blocks: only writes go through the page cache for the sake of checksums.
+fn btrfs_reads(file: &File) -> Found {
+    let alignment = btrfs_block(file).unwrap_or_else(Alignment::unknown);
+    let reason = "btrfs reads past the page cache in whole blocks, except compressed data".to_owned();
+    Found { support: Support::Direct, reason, alignment }
+}
+
+fn classify(file: &File, kind: FileType, filesystem: &Filesystem, answer: DioAnswer, flag: Flag) -> Found {
     let name = &filesystem.name;
     if let Flag::Refused(errno) = flag {
         let reason = format!("{name} refuses O_DIRECT (errno {})", errno.raw_os_error());
-        return (Support::Refused { reason: reason.clone() }, reason, Alignment::not_needed());
+        return Found {
+            support: Support::Refused { reason: reason.clone() },
+            reason,
+            alignment: Alignment::not_needed(),
+        };
     }
+    let found = |support, reason: &str, alignment| Found { support, reason: reason.to_owned(), alignment };
     let buffered =
-        |reason: String| (Support::SilentlyBuffered { reason: reason.clone() }, reason, Alignment::not_needed());
+        |reason: String| found(Support::SilentlyBuffered { reason: reason.clone() }, &reason, Alignment::not_needed());
     match answer {
         DioAnswer::Aligned { memory, write_offset, read_offset } => {
             let alignment = Alignment {
@@ -349,7 +384,7 @@ fn classify(
                 read_offset_bytes: Some(read_offset),
                 source: AlignmentSource::Statx,
             };
-            (Support::Direct, format!("statx says that {name} takes direct I/O here"), alignment)
+            found(Support::Direct, &format!("statx says that {name} takes direct I/O here"), alignment)
         }
         DioAnswer::Zero => buffered(format!(
             "statx says that {name} takes no direct I/O here (alignments of zero), though it accepts O_DIRECT"
@@ -360,22 +395,22 @@ fn classify(
             }
             let (alignment, told) = alignment_without_statx(file, kind, filesystem);
             if alignment.source == AlignmentSource::XfsDioInfo {
-                return (Support::Direct, "XFS takes direct I/O (XFS_IOC_DIOINFO)".to_owned(), alignment);
+                return found(Support::Direct, "XFS takes direct I/O (XFS_IOC_DIOINFO)", alignment);
             }
             if kind == FileType::BlockDevice {
                 // Block devices have taken O_DIRECT since Linux 2.4.10 and have no way to ignore it.
-                return (
-                    Support::Direct,
-                    "a block device takes direct I/O in units of its sector".to_owned(),
-                    alignment,
-                );
+                return found(Support::Direct, "a block device takes direct I/O in units of its sector", alignment);
+            }
+            if filesystem.magic == Some(BTRFS_MAGIC) {
+                let reason = "btrfs takes direct I/O in whole blocks on files without checksums";
+                return found(Support::Direct, reason, alignment);
             }
             let taken = match flag {
                 Flag::NotAsked(errno) => format!("could not be opened with O_DIRECT (errno {})", errno.raw_os_error()),
                 Flag::Accepted | Flag::Refused(_) => "accepts O_DIRECT".to_owned(),
             };
             let reason = format!("{name} {taken}, and statx does not say what becomes of it; {told}");
-            (Support::Unknown { reason: reason.clone() }, reason, alignment)
+            found(Support::Unknown { reason: reason.clone() }, &reason, alignment)
         }
     }
 }
@@ -421,15 +456,18 @@ fn alignment_without_statx(file: &File, kind: FileType, filesystem: &Filesystem)
         let alignment = Alignment::uniform(bytes, AlignmentSource::SectorSize);
         return (alignment, "the alignment is that of the device's logical sector");
     }
-    // btrfs spreads over several devices and belongs to none; below its own block it buffers.
     if filesystem.magic == Some(BTRFS_MAGIC)
-        && let Ok(statfs) = rustix::fs::fstatfs(file)
-        && let Some(bytes) = u32::try_from(statfs.f_bsize).ok().filter(|bytes| bytes.is_power_of_two())
+        && let Some(alignment) = btrfs_block(file)
     {
-        let alignment = Alignment::uniform(bytes, AlignmentSource::FilesystemBlock);
         return (alignment, "the alignment is that of the filesystem's block");
     }
     (Alignment::unknown(), "nothing below it tells an alignment either")
+}
+
+/// btrfs spreads over several devices and belongs to none; a transfer that is no multiple of its block is buffered.
+fn btrfs_block(file: &File) -> Option<Alignment> {
+    let bytes = u32::try_from(rustix::fs::fstatfs(file).ok()?.f_bsize).ok()?;
+    bytes.is_power_of_two().then(|| Alignment::uniform(bytes, AlignmentSource::FilesystemBlock))
 }
 
 /// An attribute of the request queue of the disk with this number, or of the disk it is part of.
@@ -613,7 +651,7 @@ mod tests {
     use crate::test_support::{Loop, Mount, folder, skip};
 
     /// What is said of a file in `folder` where statx is silent, as on a kernel before 6.1.
-    fn without_statx(folder: &Path) -> (Support, String, Alignment) {
+    fn without_statx(folder: &Path) -> Found {
         let file = File::create_new(folder.join("silent")).unwrap();
         let filesystem = Filesystem::of(&file, FileType::RegularFile);
         classify(&file, FileType::RegularFile, &filesystem, DioAnswer::Missing, Flag::Accepted)
@@ -626,7 +664,7 @@ mod tests {
                 Ok(mount) => mount,
                 Err(reason) => return skip("loop", &reason),
             };
-            let (support, reason, alignment) = without_statx(mount.path());
+            let Found { support, reason, alignment } = without_statx(mount.path());
             assert!(matches!(support, Support::Unknown { .. }), "{reason}");
             assert_eq!(alignment, Alignment::uniform(sector, AlignmentSource::SectorSize));
         }
@@ -636,7 +674,7 @@ mod tests {
     fn journalled_data_without_statx_is_found_in_the_mount_options() {
         match Mount::on_loop("ext4", 64 << 20, 512, "data=journal") {
             Ok(mount) => {
-                let (support, reason, _) = without_statx(mount.path());
+                let Found { support, reason, .. } = without_statx(mount.path());
                 assert!(matches!(support, Support::SilentlyBuffered { .. }), "{reason}");
             }
             Err(reason) => skip("loop", &reason),
@@ -647,7 +685,7 @@ mod tests {
     fn xfs_without_statx_answers_by_itself() {
         match Mount::on_loop("xfs", 512 << 20, 4096, "") {
             Ok(mount) => {
-                let (support, reason, alignment) = without_statx(mount.path());
+                let Found { support, reason, alignment } = without_statx(mount.path());
                 assert_eq!(support, Support::Direct, "{reason}");
                 assert_eq!(alignment.source, AlignmentSource::XfsDioInfo);
                 assert_eq!(alignment.write_offset_bytes, Some(4096));
@@ -662,7 +700,7 @@ mod tests {
             Ok(below) => {
                 let file = File::open(&below.device).unwrap();
                 let filesystem = Filesystem::of(&file, FileType::BlockDevice);
-                let (support, _, alignment) =
+                let Found { support, alignment, .. } =
                     classify(&file, FileType::BlockDevice, &filesystem, DioAnswer::Missing, Flag::Accepted);
                 assert_eq!(support, Support::Direct);
                 assert_eq!(alignment, Alignment::uniform(4096, AlignmentSource::SectorSize));

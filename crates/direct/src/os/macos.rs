@@ -122,6 +122,8 @@ pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
     };
     let Outlook { support, reason, alignment } = outlook(file, kind, None);
     Ok(Probe {
+        read_support: support.clone(),
+        read_alignment: alignment.clone(),
         support,
         reason,
         alignment,
@@ -211,6 +213,12 @@ pub(crate) fn preallocate(file: &File, offset: u64, len: u64) -> io::Result<()> 
         rustix::fs::ftruncate(file, end)?;
     }
     Ok(())
+}
+
+/// An open file does not report whether it bypasses the cache.
+pub(crate) fn adopt(_file: File) -> Result<DirectFile, ProbeError> {
+    let sentence = "this system does not report whether an open file bypasses the cache; open it by its path";
+    Err(ProbeError::Io { path: None, source: io::Error::new(io::ErrorKind::Unsupported, sentence) })
 }
 
 pub(crate) fn residency(file: &File, offset: u64, len: u64) -> io::Result<Residency> {

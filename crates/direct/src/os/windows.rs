@@ -190,6 +190,8 @@ pub(crate) fn probe_file(file: &File) -> Result<Probe, ProbeError> {
         Support::Direct | Support::Unknown { .. } => alignment(file),
     };
     Ok(Probe {
+        read_support: support.clone(),
+        read_alignment: alignment.clone(),
         support,
         reason,
         alignment,
@@ -413,6 +415,12 @@ fn set<T>(file: &File, class: FILE_INFO_BY_HANDLE_CLASS, information: &T) -> io:
     // SAFETY: the buffer is one `T`, and `size` says so; both callers pass the class's structure.
     let done = unsafe { SetFileInformationByHandle(handle(file), class, std::ptr::from_ref(information).cast(), size) };
     if done == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// An open file does not report whether it bypasses the cache.
+pub(crate) fn adopt(_file: File) -> Result<DirectFile, ProbeError> {
+    let sentence = "this system does not report whether an open file bypasses the cache; open it by its path";
+    Err(ProbeError::Io { path: None, source: io::Error::new(io::ErrorKind::Unsupported, sentence) })
 }
 
 pub(crate) fn residency(_file: &File, _offset: u64, _len: u64) -> io::Result<Residency> {

@@ -1,0 +1,77 @@
+//! The errors of this crate as [`io::Error`], for functions that return one.
+//!
+//! The kind is that of the system's error, or the nearest one where the system was not asked. The error itself is the
+//! source: `error.get_ref()` and `downcast` return it.
+
+use crate::{AtomicError, BufferError, DeviceError, LockError, Misaligned, OpenError, ProbeError, TransferError};
+use std::io::{self, ErrorKind};
+
+macro_rules! into_io {
+    ($($error:ident: $kind:expr,)*) => {
+        $(impl From<$error> for io::Error {
+            fn from(error: $error) -> Self {
+                let kind: fn(&$error) -> ErrorKind = $kind;
+                io::Error::new(kind(&error), error)
+            }
+        })*
+    };
+}
+
+into_io! {
+    Misaligned: |_| ErrorKind::InvalidInput,
+    BufferError: |error| match error {
+        BufferError::OutOfMemory { .. } | BufferError::TooLarge { .. } => ErrorKind::OutOfMemory,
+        _ => ErrorKind::InvalidInput,
+    },
+    OpenError: |error| match error {
+        OpenError::NothingAsked { .. } | OpenError::NotAFile { .. } => ErrorKind::InvalidInput,
+        OpenError::Refused { .. } | OpenError::Buffers { .. } => ErrorKind::Unsupported,
+        OpenError::Busy { .. } => ErrorKind::ResourceBusy,
+        OpenError::Io { source, .. } => source.kind(),
+    },
+    ProbeError: |error| match error {
+        ProbeError::NotAFile { .. } => ErrorKind::InvalidInput,
+        ProbeError::Io { source, .. } => source.kind(),
+    },
+    TransferError: transfer_kind,
+    AtomicError: |error| match error {
+        AtomicError::Transfer(error) => transfer_kind(error),
+        AtomicError::Torn { .. } => ErrorKind::WriteZero,
+        _ => ErrorKind::InvalidInput,
+    },
+    LockError: |error| match error {
+        LockError::Held(_) => ErrorKind::WouldBlock,
+        LockError::Unsupported(_) => ErrorKind::Unsupported,
+        LockError::Io(source) => source.kind(),
+    },
+    DeviceError: |error| match error {
+        DeviceError::Io { source, .. } => source.kind(),
+        _ => ErrorKind::InvalidInput,
+    },
+}
+
+fn transfer_kind(error: &TransferError) -> ErrorKind {
+    match error {
+        TransferError::Misaligned(_) | TransferError::StoppedMisaligned { .. } => ErrorKind::InvalidInput,
+        TransferError::EndOfFile { .. } => ErrorKind::UnexpectedEof,
+        TransferError::NothingAccepted { .. } => ErrorKind::WriteZero,
+        TransferError::Io { source, .. } => source.kind(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_keeps_its_kind_and_itself() {
+        let error: io::Error = TransferError::EndOfFile { offset: 0, wanted: 2, done: 1 }.into();
+        assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+        assert!(error.get_ref().is_some_and(|inner| inner.is::<TransferError>()));
+        let source = io::Error::from(ErrorKind::StorageFull);
+        let error: io::Error = TransferError::Io { write: true, offset: 0, wanted: 1, done: 0, source }.into();
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+        let missing = crate::probe("/no/such/file").unwrap_err();
+        assert_eq!(io::Error::from(missing).kind(), ErrorKind::NotFound);
+    }
+}
