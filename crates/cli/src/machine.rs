@@ -133,7 +133,7 @@ impl FactsSource for Live {
     }
 
     fn source_length(&self, address: &SourceAddress) -> Result<u64, String> {
-        trueio_engine::source_length(address).map_err(|e| crate::failure::line(&e))
+        trueio_run::source_length(address).map_err(|e| crate::failure::line(&e))
     }
 
     fn memory_nodes(&self) -> Result<Vec<(u32, Vec<u32>)>, String> {

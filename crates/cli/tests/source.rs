@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use std::io::{Read, Write};
-use trueio_engine::BodyServer;
 use trueio_model::{CheckOutcome, OpKind, Outcome};
+use trueio_run::BodyServer;
 
 #[test]
 fn a_download_is_written_verified_and_told_apart_from_its_source() {

@@ -44,15 +44,15 @@ pub use engines::{
 pub use file_lock::FileLock;
 pub use log::{IoStep, IssuedIo, LogChunk, LogDoor, LoggedIo, log_channel};
 pub use pattern::Generator;
-pub use recorder::{Progress, WorkerReport};
+pub use recorder::{FAILURES_MAX, Progress, WorkerReport};
 pub use request::Request;
 pub use ruler::measure_ruler;
 pub use snapshot::Snapshot;
-pub use source::{Body, BodyServer, SourceComparison, SourceError, compare_with_source, source_length};
+pub use source::{BodySource, SourceComparison, compare_with_source};
 pub use target::{TargetFile, TrimCall};
 pub use verify::{BLOCK_HEADER_BYTES, BlockHeader, BlockSeal, Difference};
 pub use worker::{
-    FAILURES_MAX, Flow, Gate, Passed, SpanFigures, SpanJudge, Start, Worker, WorkerContext, operations, run_worker,
+    Flow, Gate, Host, Passed, SpanFigures, SpanJudge, Start, Worker, WorkerContext, operations, run_worker,
     thread_usage, usage_between, usage_of,
 };
 pub use zones::ZoneMap;

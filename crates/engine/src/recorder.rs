@@ -21,6 +21,9 @@ pub(crate) const INTERVAL_NS: u64 = 100_000_000;
 const SERIES_ROWS_MAX: usize = 36_000;
 const _: () = assert!(SERIES_ROWS_MAX.is_multiple_of(2));
 
+/// Failures of different kinds that a worker keeps; every failure is counted.
+pub const FAILURES_MAX: usize = 16;
+
 /// Latencies of one kind of operation, in the making.
 #[derive(Debug)]
 pub(crate) struct OpRecorder {

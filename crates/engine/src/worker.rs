@@ -22,12 +22,11 @@ use crate::log::{IssuedIo, LogBuffer};
 use crate::pace::Calendar;
 use crate::pattern::Generator;
 use crate::priority::PriorityRecorder;
-use crate::recorder::{INTERVAL_NS, Recorder, WorkerReport, slot_of};
+use crate::recorder::{FAILURES_MAX, INTERVAL_NS, Recorder, WorkerReport, slot_of};
 use crate::replay::Replay;
 use crate::request::{REQUEST_BLOCK, Request};
 use crate::sample::Samples;
 use crate::seed::worker_seed;
-use crate::source::HttpSource;
 use crate::target::TargetFile;
 use launch::chain;
 use locking::Locks;
@@ -69,16 +68,13 @@ mod usage;
 mod verifying;
 mod zoned;
 
-pub use context::{Passed, WorkerContext};
+pub use context::{Host, Passed, WorkerContext};
 pub use flow::Flow;
 pub use launch::run_worker;
 pub use operations::operations;
 pub use spans::{SpanFigures, SpanJudge};
 pub use start::{Gate, Start};
 pub use usage::{thread_usage, usage_between, usage_of};
-
-/// Failures of different kinds that are kept; every failure is counted.
-pub const FAILURES_MAX: usize = 16;
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
@@ -346,11 +342,11 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
     /// Waits for the start, does everything, and reports.
     pub fn run(mut self) -> WorkerReport {
         if let Some(source) = &self.context.plan.source {
-            // The connection is made before the start; what is sent on it is asked for within the measured time.
-            match HttpSource::connect(&source.address, source.length_bytes) {
+            // Nothing is requested before the start.
+            match (self.context.host.open_body)(source) {
                 Ok(source) => self.supply = Some(Supply { source, filled: 0, waited: 0, is_tail: false }),
                 Err(error) => {
-                    self.fatal = Some(chain(&error));
+                    self.fatal = Some(error);
                     self.is_done = true;
                 }
             }

@@ -11,6 +11,7 @@
 
 mod comparison;
 mod control;
+mod error;
 mod evidence;
 mod fact;
 mod facts;
@@ -45,6 +46,7 @@ pub use control::{
     Control, Criterion, CriterionPlan, CriterionRecord, CriterionSpan, CriterionVariable, DepthSearch, DepthWindow,
     FlowPlan, LatencyTarget,
 };
+pub use error::{causes, error_line};
 pub use evidence::{Check, CheckOutcome, EvidenceLevel, Verdict};
 pub use fact::Fact;
 pub use facts::{

@@ -26,6 +26,7 @@ mod packed;
 mod phase;
 mod settle;
 mod shown;
+mod source;
 mod strace;
 mod worker;
 
@@ -36,8 +37,9 @@ pub use interrupt::{signal_received, watch_signals};
 pub use logs::LogError;
 pub use output_file::{create_output, open_output};
 pub use packed::{InflateError, inflate_log};
+pub use source::{Body, BodyServer, SourceError, open_body, source_length};
 pub use strace::why_no_strace;
-pub use worker::run_worker;
+pub use worker::{HOST, run_worker};
 
 use files::{Prepared, Sharing};
 use logs::SharedFiles;

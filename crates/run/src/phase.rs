@@ -6,9 +6,8 @@ use crate::files::{FileError, Prepared, acting};
 use crate::iologs::Iologs;
 use crate::logs::{Logs, SharedFiles};
 use crate::merge::merge;
-use crate::output_file::create_output;
 use crate::strace::Strace;
-use crate::worker::run_worker;
+use crate::worker::{HOST, run_worker};
 use crate::{Observer, Tick, process_cpu, stopped};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -367,7 +366,7 @@ impl Setting<'_> {
                         waits_for,
                         ends_with,
                         gate: Some(gate),
-                        create_file: |path| create_output(path),
+                        host: HOST,
                         passed: Cell::default(),
                         flow: job
                             .control

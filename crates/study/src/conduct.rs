@@ -19,13 +19,12 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use trueio_engine::BodyServer;
 use trueio_job::table::lay_over;
 use trueio_model::{
     JobPlan, JobSpec, Origin, Outcome, Plan, RunRecord, STUDY_FORMAT, STUDY_VERSION, Statistic, StudyMode, StudyRecord,
     StudyRow, StudySource, TargetFacts,
 };
-use trueio_run::{Observer, Request, Session};
+use trueio_run::{BodyServer, Observer, Request, Session};
 
 /// The seed of the body that a study's own server sends: the same in every run.
 const BODY_SEED: u64 = 0x5eed;

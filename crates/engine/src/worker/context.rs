@@ -5,6 +5,7 @@ use crate::clock::AnyClock;
 use crate::log::{IssuedIo, LogDoor};
 use crate::recorder::{Progress, WorkerReport};
 use crate::snapshot::Snapshot;
+use crate::source::BodySource;
 use crate::target::TargetFile;
 use crate::zones::ZoneMap;
 use std::cell::Cell;
@@ -13,7 +14,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use trueio_model::JobPlan;
+use trueio_model::{JobPlan, SourcePlan};
 
 /// How far a worker is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,7 +28,26 @@ pub enum Passed {
     End,
 }
 
-/// What a worker is given beside its plan.
+/// Functions outside this crate that a worker calls before and after its I/Os.
+#[derive(Debug, Clone, Copy)]
+pub struct Host {
+    /// Creates a file in the current directory for what verification keeps.
+    pub create_file: fn(&Path) -> io::Result<File>,
+    /// Opens the body that a job with a source writes. The error is a sentence.
+    pub open_body: fn(&SourcePlan) -> Result<Box<dyn BodySource>, String>,
+}
+
+impl Default for Host {
+    /// New files only, and no sources.
+    fn default() -> Self {
+        Self {
+            create_file: |path| File::create_new(path),
+            open_body: |plan| Err(format!("the source `{}` cannot be fetched by the engine alone", plan.address)),
+        }
+    }
+}
+
+/// What a worker is given next to its plan.
 #[derive(Debug)]
 pub struct WorkerContext<'a> {
     /// The job.
@@ -64,8 +84,8 @@ pub struct WorkerContext<'a> {
     pub ends_with: &'a [&'a Gate],
     /// The gate at which others wait for this job.
     pub gate: Option<&'a Gate>,
-    /// Creates a file for what verification leaves in the current directory.
-    pub create_file: fn(&Path) -> io::Result<File>,
+    /// What the runner provides.
+    pub host: Host,
     /// How far the worker is, for whoever has to say that it will come no further.
     pub passed: Cell<Passed>,
 }
@@ -98,7 +118,7 @@ impl<'a> WorkerContext<'a> {
             waits_for: &[],
             ends_with: &[],
             gate: None,
-            create_file: |path| File::create_new(path),
+            host: Host::default(),
             passed: Cell::default(),
         }
     }

@@ -73,7 +73,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         }
         if let Some(verifier) = self.verifier.as_ref().filter(|verifier| wrote && verifier.plan.saves_state) {
             let state = verifier.state(plan, self.context.worker, self.issued());
-            self.notes.push(state.save(&plan.verify_state_file(self.context.worker), self.context.create_file));
+            self.notes.push(state.save(&plan.verify_state_file(self.context.worker), self.context.host.create_file));
         }
         let can_verify = self.fatal.is_none() && !self.has_failures() && !self.was_stopped;
         if wrote

@@ -1,11 +1,11 @@
 //! What a worker does whose bytes are fetched: it collects them in the buffer of the next write, waits for them
 //! without losing sight of what is in flight, and compares what it wrote at the end.
 
-use super::{Wait, Worker, chain};
+use super::{Wait, Worker};
 use crate::clock::Clock;
 use crate::engines::Engine;
 use crate::request::Request;
-use crate::source::{HttpSource, compare_with_source};
+use crate::source::{BodySource, compare_with_source};
 use crate::target::TargetFile;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(super) const SOURCE_WAIT_BUSY: Duration = Duration::from_micros(100);
 /// The bytes of a job with a source, on their way.
 #[derive(Debug)]
 pub(super) struct Supply {
-    pub(super) source: HttpSource,
+    pub(super) source: Box<dyn BodySource>,
     /// Bytes of the next write that are in its buffer.
     pub(super) filled: usize,
     /// Ticks spent with the source: waiting for it, and taking what it sent.
@@ -66,7 +66,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
                 Ok(n) => supply.filled += n,
                 Err(error) => {
                     supply.waited += self.clock.now() - before;
-                    self.fatal.get_or_insert(chain(&error));
+                    self.fatal.get_or_insert(error);
                     self.is_done = true;
                     return Some(Wait::Everything);
                 }
@@ -110,15 +110,18 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
         }
         let offset = plan.files.first().map_or(0, |file| file.offset_bytes);
         let block_bytes = plan.pattern.write_sizes.max_bytes() as usize;
-        let body = (&source.address, source.length_bytes);
-        match compare_with_source(&file.file, &file.path, offset, body, block_bytes, self.context.stop) {
+        let length = source.length_bytes;
+        let compared = (self.context.host.open_body)(source).and_then(|mut body| {
+            compare_with_source(&file.file, &file.path, offset, &mut *body, length, block_bytes, self.context.stop)
+        });
+        match compared {
             Ok(found) => {
                 self.verified_block_count += found.block_count;
                 self.verify_failure_count += found.differing_count;
                 self.verify_failures.extend(found.failures);
                 self.was_stopped |= found.was_stopped;
             }
-            Err(error) => self.fatal = Some(format!("comparing what was written: {}", chain(&error))),
+            Err(error) => self.fatal = Some(format!("comparing what was written: {error}")),
         }
     }
 }

@@ -60,6 +60,7 @@ pub struct Job {
     pub zones: Vec<Arc<trueio_engine::ZoneMap>>,
     /// Runs a worker: the engine's function, or that of crate `run` for jobs without measured I/O.
     pub runner: fn(&WorkerContext<'_>) -> WorkerReport,
+    pub host: trueio_engine::Host,
 }
 
 impl Job {
@@ -82,6 +83,7 @@ impl Job {
             flow: None,
             zones: Vec::new(),
             runner: run_worker,
+            host: trueio_engine::Host::default(),
         }
     }
 
@@ -252,6 +254,7 @@ impl Job {
                     judge: self.judge.as_deref(),
                     flow: self.flow.as_deref(),
                     zones: &self.zones,
+                    host: self.host,
                     ..WorkerContext::new(&self.plan, &self.files, &self.stop, start, &progress, clock())
                 })
             });

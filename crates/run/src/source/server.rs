@@ -1,27 +1,27 @@
-//! A server on this machine whose body is known: for studies that "download", and for tests.
+//! A server on this machine with a known body, for studies that download and for tests.
 //!
-//! It listens on the loopback address only, answers `GET` and `HEAD` of `/body` with one body and of `/LENGTH` with as
-//! many bytes, each connection on a thread of its own, and goes when it is dropped. The body is pseudo-random, made from a seed as it is
-//! sent, so it costs no memory and no disk: what a reader waits for is the loopback network and this
-//! generator.
+//! It listens on the loopback address only, answers `GET` and `HEAD` of `/body` with one body and of `/LENGTH` with a
+//! body of that many bytes, each connection on a thread of its own, and ends when it is dropped. The body is
+//! pseudo-random, generated from a seed while it is sent, so it needs no memory and no disk: a reader waits for the
+//! loopback network and this generator.
 //!
-//! Cannot do: anything else of HTTP. It is no server for strangers.
+//! Limits: nothing else of HTTP.
 
-use crate::RandomFill;
 use std::io::{self, BufRead, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use trueio_engine::RandomFill;
 
 /// Bytes made and sent at once. A constant, because the body depends on it.
 const PIECE_BYTES: usize = 64 << 10;
 /// The longest request that is read, in bytes.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
-/// How long a client may take to ask, or to read on.
+/// Time limit of one read or write.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// So many times in a row: ten minutes, as a disk may keep a reader from reading on.
+/// Time limits that may pass in a row: ten minutes, as a slow disk may keep a reader from reading.
 const PATIENCE_TIMES: u32 = 3000;
 
 /// The bytes of a body, in order.
@@ -64,7 +64,7 @@ impl Read for Body {
     }
 }
 
-/// A server of one body; it goes when it is dropped.
+/// A server of one body; it ends when it is dropped.
 #[derive(Debug)]
 pub struct BodyServer {
     address: SocketAddr,
@@ -76,7 +76,7 @@ impl BodyServer {
     /// Serves the body of a seed and a length, in bytes, on a free port of 127.0.0.1.
     ///
     /// # Errors
-    /// No port or no thread can be had.
+    /// No port is free, or no thread can be started.
     pub fn start(seed: u64, length_bytes: u64) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -90,8 +90,7 @@ impl BodyServer {
                     }
                     let Ok(stream) = stream else { continue };
                     let is_over = &is_over;
-                    // A client that goes away or talks nonsense is its own business: it sees that itself. One that
-                    // is silent keeps nobody else waiting.
+                    // A client that disconnects or sends garbage sees that itself; a silent one blocks no other.
                     let body = move || drop(serve(stream, seed, length_bytes, is_over));
                     let _ = std::thread::Builder::new().name("body".to_owned()).spawn_scoped(scope, body);
                 }
@@ -100,12 +99,12 @@ impl BodyServer {
         Ok(Self { address, stop, thread: Some(thread) })
     }
 
-    /// Where the body is: `http://127.0.0.1:PORT/body`.
+    /// Returns the address of the body: `http://127.0.0.1:PORT/body`.
     pub fn url(&self) -> String {
         format!("{}/body", self.origin())
     }
 
-    /// The server: `http://127.0.0.1:PORT`. Under `/LENGTH` it has a body of so many bytes.
+    /// Returns the address of the server: `http://127.0.0.1:PORT`. Below it, `/LENGTH` is a body of that many bytes.
     pub fn origin(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -114,7 +113,7 @@ impl BodyServer {
 impl Drop for BodyServer {
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
-        // It may be waiting for a client.
+        // Wakes it if it waits for a client.
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -163,7 +162,7 @@ fn serve(mut stream: TcpStream, seed: u64, length: u64, stop: &AtomicBool) -> io
     }
 }
 
-/// The number that a request's path is, if it is one: `GET /4096 HTTP/1.1`.
+/// Returns the length that a request's path names, if it is a number: `GET /4096 HTTP/1.1`.
 fn length_asked_for(request: &[u8]) -> Option<u64> {
     let line = std::str::from_utf8(request).ok()?.lines().next()?;
     line.split(' ').nth(1)?.strip_prefix('/')?.parse().ok()
@@ -180,7 +179,7 @@ fn send(stream: &mut TcpStream, mut bytes: &[u8], stop: &AtomicBool) -> io::Resu
     Ok(())
 }
 
-/// Repeats a call that was not served in time, while nobody asks to stop.
+/// Repeats a call that timed out, until the server stops.
 fn patiently(stop: &AtomicBool, mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     for _ in 0..PATIENCE_TIMES {
         if stop.load(Relaxed) {

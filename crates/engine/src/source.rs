@@ -1,17 +1,33 @@
-//! Whether a file holds what its source sends.
+//! Bytes that a job fetches instead of generating them.
+//!
+//! The engine takes bytes that have arrived and never waits inside an I/O; who fetches them, and from where, is
+//! outside this crate ([`BodySource`]).
 
-use super::{HttpSource, SourceError};
+use crate::recorder::FAILURES_MAX;
+use std::fmt::Debug;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use trueio_model::{SourceAddress, VerifyFailure};
+use trueio_model::VerifyFailure;
 
 /// Bytes of a difference that are shown.
 const SHOWN: usize = 8;
 
-/// What was compared.
+/// A body of a known length, fetched in order.
+pub trait BodySource: Debug {
+    /// Copies the next bytes of the body into `out` and returns how many: as many as have arrived, 0 if none have.
+    ///
+    /// # Errors
+    /// A sentence: the body cannot be fetched, is not the planned one, or ends too early.
+    fn take(&mut self, out: &mut [u8]) -> Result<usize, String>;
+
+    /// Waits until bytes have arrived or `limit` has passed.
+    fn wait(&mut self, limit: Duration);
+}
+
+/// Result of a comparison of a file with the body that was written to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceComparison {
     /// Blocks that were compared.
@@ -20,24 +36,24 @@ pub struct SourceComparison {
     pub differing_count: u64,
     /// The first few of them: the offset of the first byte that differs, what was sent and what is there.
     pub failures: Vec<VerifyFailure>,
-    /// True if it was asked to stop before the end.
+    /// True if the comparison was stopped before its end.
     pub was_stopped: bool,
 }
 
-/// Fetches the body once more and compares it, in blocks of `block_bytes`, with what `file` holds from `offset`
-/// on. Only a descriptor without `O_DIRECT` can be read at any length; whoever has one clears the flag first.
+/// Compares `length` bytes of a body, in blocks of `block_bytes`, with what `file` holds from `offset` on. A descriptor
+/// with `O_DIRECT` cannot be read at any length; the caller clears the flag first.
 ///
 /// # Errors
-/// The source fails, or the file cannot be read. A file that ends too early is a difference.
+/// A sentence: the source fails, or the file cannot be read. A file that ends too early is a difference.
 pub fn compare_with_source(
     file: &File,
     path: &str,
     offset: u64,
-    (address, length): (&SourceAddress, u64),
+    source: &mut dyn BodySource,
+    length: u64,
     block_bytes: usize,
     stop: &AtomicBool,
-) -> Result<SourceComparison, SourceError> {
-    let mut source = HttpSource::connect(address, length)?;
+) -> Result<SourceComparison, String> {
     let mut found = SourceComparison { block_count: 0, differing_count: 0, failures: Vec::new(), was_stopped: false };
     let (mut sent, mut stored) = (vec![0; block_bytes], vec![0; block_bytes]);
     let mut at = 0;
@@ -54,14 +70,13 @@ pub fn compare_with_source(
                 n => filled += n,
             }
         }
-        let there = read_up_to(file, &mut stored[..block], offset + at).map_err(|e| {
-            SourceError::io(address, &format!("`{path}`, which was written from it, cannot be read"), e)
-        })?;
+        let there = read_up_to(file, &mut stored[..block], offset + at)
+            .map_err(|error| format!("`{path}` cannot be read: {error}"))?;
         found.block_count += 1;
         let differs = sent[..there].iter().zip(&stored[..there]).position(|(a, b)| a != b);
         if let Some(first) = differs.or((there < block).then_some(there)) {
             found.differing_count += 1;
-            if found.failures.len() < crate::worker::FAILURES_MAX {
+            if found.failures.len() < FAILURES_MAX {
                 let end = (first + SHOWN).min(block);
                 found.failures.push(VerifyFailure {
                     path: path.to_owned(),

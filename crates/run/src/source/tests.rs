@@ -1,9 +1,10 @@
-//! What servers may say, and what is made of it.
+//! Answers of servers, and what the client makes of them.
 
 use super::*;
-use std::io::BufRead;
-use std::net::TcpListener;
+use std::io::{BufRead, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::thread;
+use std::time::{Duration, Instant};
 
 fn address(port: u16) -> SourceAddress {
     SourceAddress { host: "127.0.0.1".to_owned(), port, path: "/body".to_owned() }
@@ -29,9 +30,13 @@ fn answering(pieces: Vec<Vec<u8>>) -> SourceAddress {
     address(port)
 }
 
+fn open(address: &SourceAddress, length: u64) -> HttpBody {
+    HttpBody::new(address, length).unwrap()
+}
+
 /// Everything that a source sends.
-fn all(address: &SourceAddress, length: u64) -> Result<Vec<u8>, SourceError> {
-    let mut source = HttpSource::connect(address, length)?;
+fn all(address: &SourceAddress, length: u64) -> Result<Vec<u8>, String> {
+    let mut source = open(address, length);
     let mut body = vec![0; length as usize];
     let mut filled = 0;
     while filled < body.len() {
@@ -59,12 +64,15 @@ fn a_body_arrives_whole_however_its_packets_are_cut() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused_in_words() {
+fn an_answer_that_cannot_be_measured_is_an_error_with_its_reason() {
     for (answer, words) in [
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "comes in pieces"),
-        ("HTTP/1.1 200 OK\r\n\r\nhello", "does not say its length"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello", "no number"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "no number"),
+        ("HTTP/1.1 200 OK\r\n\r\nhello", "does not report its length"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello", "content-length header not a number"),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+            "conflicting content-length headers",
+        ),
         (
             "HTTP/1.1 302 Found\r\nLocation: https://b/\r\n\r\n",
             "points to `https://b/` (302); redirects are not followed",
@@ -73,31 +81,32 @@ fn what_cannot_be_measured_is_refused_in_words() {
         ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello!", "it has 6 bytes now, and 5 were planned"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", "it ended after 3 of 5 bytes"),
         ("HTTP/1.1 200 OK\r\nContent-", "closed the connection"),
-        ("hello\r\n\r\n", "no HTTP/1.1"),
+        ("hello\r\n\r\n", "not valid HTTP/1.1"),
         ("", "closed the connection"),
     ] {
         let address = answering(vec![answer.as_bytes().to_vec()]);
         let error = all(&address, 5).expect_err(answer);
-        assert!(error.to_string().contains(words), "{answer:?}: {error}");
+        assert!(error.contains(words), "{answer:?}: {error}");
     }
 }
 
 #[test]
-fn a_head_without_end_is_refused_and_not_collected_for_ever() {
+fn an_endless_header_is_an_error() {
     let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\n", "y".repeat(40_000));
     let error = all(&answering(vec![long.into_bytes()]), 5).expect_err("too long");
-    assert!(error.to_string().contains("longer than 16384 bytes"), "{error}");
+    assert!(error.contains("longer than 16384 bytes"), "{error}");
 }
 
 #[test]
-fn nobody_there_is_told() {
+fn a_closed_port_cannot_be_reached() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let error = HttpSource::connect(&address(port), 5).expect_err("nobody listens");
-    assert!(error.to_string().contains("cannot be reached"), "{error}");
+    let error = all(&address(port), 5).expect_err("the port is closed");
+    assert!(error.contains("cannot be reached"), "{error}");
+    assert!(source_length(&address(port)).unwrap_err().to_string().contains("cannot be reached"));
 }
 
 #[test]
-fn our_own_server_says_its_length_and_sends_the_same_body_to_each_client() {
+fn the_body_server_reports_its_length_and_sends_the_same_body_to_each_client() {
     let length = 200_001;
     let server = BodyServer::start(7, length).unwrap();
     let address: SourceAddress = server.url().parse().unwrap();
@@ -112,10 +121,12 @@ fn our_own_server_says_its_length_and_sends_the_same_body_to_each_client() {
     let shorter: SourceAddress = format!("{}/1000", server.origin()).parse().unwrap();
     assert_eq!(source_length(&shorter).unwrap(), 1000);
     assert!(all(&shorter, 1000).unwrap() == expected[..1000]);
-    // One that says nothing, one that goes away in the middle, and one that talks nonsense, do not keep it from the next.
+    // A silent client, one that disconnects in the middle and one that sends garbage do not block the next.
     let silent = TcpStream::connect(("127.0.0.1", address.port)).unwrap();
-    let mut gone = HttpSource::connect(&address, length).unwrap();
-    while gone.take(&mut [0; 10]).unwrap() == 0 {}
+    let mut gone = open(&address, length);
+    while gone.take(&mut [0; 10]).unwrap() == 0 {
+        gone.wait(Duration::from_millis(20));
+    }
     drop(gone);
     TcpStream::connect(("127.0.0.1", address.port)).unwrap().write_all(b"BREW /pot HTCPCP/1.0\r\n\r\n").unwrap();
     assert!(all(&address, length).unwrap() == expected);
@@ -126,13 +137,57 @@ fn our_own_server_says_its_length_and_sends_the_same_body_to_each_client() {
 }
 
 #[test]
-fn a_server_goes_when_it_is_dropped_even_with_a_client_that_does_not_read() {
+fn a_dropped_server_ends_even_if_a_client_does_not_read() {
     let server = BodyServer::start(1, 1 << 30).unwrap();
     let address: SourceAddress = server.url().parse().unwrap();
-    let mut source = HttpSource::connect(&address, 1 << 30).unwrap();
-    while source.take(&mut [0; 10]).unwrap() == 0 {}
+    let mut source = open(&address, 1 << 30);
+    while source.take(&mut [0; 10]).unwrap() == 0 {
+        source.wait(Duration::from_millis(20));
+    }
     let from = Instant::now();
     drop(server);
     assert!(from.elapsed() < Duration::from_secs(60), "{:?}", from.elapsed());
     assert!(TcpStream::connect(("127.0.0.1", address.port)).is_err());
+}
+
+/// Goal: memory stays bounded while the worker takes nothing, and the thread ends with its body.
+/// Method: a body of 1 GiB; the server can send no more than what the pieces, the client's buffer and the sockets hold.
+#[test]
+fn a_body_that_is_not_taken_is_not_fetched_on_and_its_thread_ends_when_it_is_dropped() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 1024]).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n").unwrap();
+        let mut sent = 0;
+        // Fails when the client closes the connection.
+        while let Ok(count) = stream.write(&[7; 65_536]) {
+            sent += count;
+        }
+        sent
+    });
+    let mut source = open(&address(port), 1 << 30);
+    while source.take(&mut [0; 10]).unwrap() == 0 {
+        source.wait(Duration::from_millis(20));
+    }
+    thread::sleep(Duration::from_millis(200));
+    drop(source);
+    let sent = server.join().unwrap();
+    assert!(sent < 64 << 20, "{sent} bytes were fetched, and 10 were taken");
+}
+
+#[test]
+fn nothing_is_requested_before_the_first_byte_is_taken() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let mut source = open(&address(listener.local_addr().unwrap().port()), 5);
+    source.wait(Duration::from_millis(100));
+    assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    let _ = source.take(&mut [0; 5]);
+    let until = Instant::now() + Duration::from_secs(60);
+    while listener.accept().is_err() {
+        assert!(Instant::now() < until, "no request came");
+        thread::sleep(Duration::from_millis(5));
+    }
 }

@@ -1,5 +1,6 @@
-//! Jobs whose bytes are fetched: the file holds the body, on every engine, and a file that does not is found.
+//! Jobs that fetch what they write: the file holds the body with every engine, and a file that differs is found.
 
+#[path = "../../engine/tests/common/mod.rs"]
 mod common;
 
 use common::{Job, KIB, MIB, Open, assert_clean, folder, has_direct, op, skip};
@@ -10,8 +11,9 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use trueio_engine::{Body, BodyServer, availability, compare_with_source};
-use trueio_model::{EngineKind, OpKind, SourceAddress, SourcePlan};
+use trueio_engine::{SourceComparison, availability, compare_with_source};
+use trueio_model::{EngineKind, OpKind, SourcePlan};
+use trueio_run::{Body, BodyServer, HOST, open_body};
 
 /// Whole blocks, a rest for direct I/O (8 KiB and 512 bytes), and one for the page cache.
 const LENGTH: u64 = 37 * 32 * KIB + 8 * KIB + 512 + 77;
@@ -24,21 +26,32 @@ fn body(seed: u64, length: u64) -> Vec<u8> {
 }
 
 fn source(url: &str, length: u64, direct_unit: u64, is_verified: bool) -> SourcePlan {
-    let address: SourceAddress = url.parse().unwrap();
-    SourcePlan { address, length_bytes: length, direct_bytes: length / direct_unit * direct_unit, is_verified }
+    SourcePlan {
+        address: url.parse().unwrap(),
+        length_bytes: length,
+        direct_bytes: length / direct_unit * direct_unit,
+        is_verified,
+    }
 }
 
 /// A job that writes a body to a file of as many zeros.
 fn job(kind: EngineKind, depth: u32, path: &Path, source: SourcePlan, open: Open) -> Job {
     std::fs::write(path, vec![0; source.length_bytes as usize]).unwrap();
     let length = source.length_bytes;
-    let job = Job::new(kind).depth(depth).on(&[path], length, open).op(OpKind::Write).sequential();
+    let job =
+        Job { host: HOST, ..Job::new(kind) }.depth(depth).on(&[path], length, open).op(OpKind::Write).sequential();
     let job = job.sizes(trueio_model::BlockSizes::Fixed(BLOCK));
     job.with(|plan| {
         plan.source = Some(source);
         // As many at once as the depth allows: the more, the more a buffer could be filled too early.
         plan.queue.submit_batch = Some(depth);
     })
+}
+
+/// Compares a file with the body of `url`.
+fn compare(file: &File, url: &str) -> SourceComparison {
+    let mut body = open_body(&source(url, LENGTH, 1, true)).unwrap();
+    compare_with_source(file, "file", 0, &mut *body, LENGTH, BLOCK as usize, &AtomicBool::new(false)).unwrap()
 }
 
 fn works(kind: EngineKind) -> bool {
@@ -109,7 +122,7 @@ fn sync_calls_are_made_after_each_write_of_a_body_its_rest_included() {
 fn a_body_is_only_read_by_the_engine_null_and_bytes_behind_it_stay() {
     let folder = folder();
     let server = BodyServer::start(3, LENGTH).unwrap();
-    let mut to_nowhere = Job::new(EngineKind::Null).op(OpKind::Write).sequential().region(LENGTH);
+    let mut to_nowhere = Job { host: HOST, ..Job::new(EngineKind::Null) }.op(OpKind::Write).sequential().region(LENGTH);
     to_nowhere = to_nowhere.sizes(trueio_model::BlockSizes::Fixed(BLOCK));
     to_nowhere.plan.source = Some(source(&server.url(), LENGTH, 1, false));
     let report = to_nowhere.run();
@@ -172,14 +185,12 @@ fn a_buffer_that_is_filled_before_its_write_completed_makes_a_file_of_the_right_
     }
     let folder = folder();
     let server = BodyServer::start(5, LENGTH).unwrap();
-    let address: SourceAddress = server.url().parse().unwrap();
     for in_flight in [1, 4] {
         let path = folder.path().join("file");
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
         racing_writer(&file, Body::new(5, LENGTH), in_flight);
         assert_eq!(file.metadata().unwrap().len(), LENGTH, "the published check: the size is right");
-        let stop = AtomicBool::new(false);
-        let found = compare_with_source(&file, "file", 0, (&address, LENGTH), BLOCK as usize, &stop).unwrap();
+        let found = compare(&file, &server.url());
         assert_eq!(found.block_count, LENGTH.div_ceil(BLOCK));
         if in_flight == 1 {
             assert_eq!((found.differing_count, &found.failures[..]), (0, &[][..]));
@@ -197,15 +208,13 @@ fn a_buffer_that_is_filled_before_its_write_completed_makes_a_file_of_the_right_
 fn a_flipped_byte_and_a_file_that_ends_early_are_found_where_they_are() {
     let folder = folder();
     let server = BodyServer::start(6, LENGTH).unwrap();
-    let address: SourceAddress = server.url().parse().unwrap();
     let path = folder.path().join("file");
     let mut bytes = body(6, LENGTH);
     bytes[500_000] ^= 1;
     bytes.truncate((LENGTH - 10) as usize);
     std::fs::write(&path, bytes).unwrap();
     let file = File::open(&path).unwrap();
-    let stop = AtomicBool::new(false);
-    let found = compare_with_source(&file, "file", 0, (&address, LENGTH), BLOCK as usize, &stop).unwrap();
+    let found = compare(&file, &server.url());
     let places: Vec<(u64, &str)> = found.failures.iter().map(|f| (f.offset, f.found.as_str())).collect();
     assert_eq!(found.differing_count, 2);
     assert_eq!(places[0].0, 500_000);
