@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::process::ExitCode;
+use trueio_model::causes;
 
 /// A command that ended without a record, and the exit code that says why.
 #[derive(Debug)]
@@ -47,24 +48,13 @@ impl Failure {
     }
 }
 
-/// An error and its causes in one line.
-pub(crate) fn line(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(&format!(": {cause}"));
-        next = cause.source();
-    }
-    text
-}
-
-/// A sentence and the causes of it, a line each.
+/// Formats a sentence and its cause, with the causes of that, a line each.
 pub(crate) fn chain(what: &str, cause: Option<&dyn Error>) -> String {
     let mut text = what.to_owned();
-    let mut next = cause;
-    while let Some(error) = next {
-        text.push_str(&format!("\n  because: {error}"));
-        next = error.source();
+    let Some(cause) = cause else { return text };
+    text.push_str(&format!("\n  because: {cause}"));
+    for deeper in causes(cause) {
+        text.push_str(&format!("\n  because: {deeper}"));
     }
     text
 }

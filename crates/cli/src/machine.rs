@@ -114,10 +114,11 @@ impl FactsSource for Live {
 
     fn in_use(&self, path: &str) -> Result<InUse, String> {
         let (system, path) = (System::live(), Path::new(path));
-        let is_device = trueio_device::target_facts_unasked(&system, path).map_err(|e| crate::failure::line(&e))?.kind
-            == TargetKind::BlockDevice;
+        let is_device =
+            trueio_device::target_facts_unasked(&system, path).map_err(|e| trueio_model::error_line(&e))?.kind
+                == TargetKind::BlockDevice;
         let who = if is_device { trueio_device::who_holds } else { trueio_device::who_uses_file };
-        let Holders { mut found, unseen } = who(&system, path).map_err(|e| crate::failure::line(&e))?;
+        let Holders { mut found, unseen } = who(&system, path).map_err(|e| trueio_model::error_line(&e))?;
         // The most telling use first: a mount says more than the claim that comes with it.
         found.sort_by(|one, other| one.kind.cmp(&other.kind));
         let marks = match is_device && found.is_empty() {
@@ -133,7 +134,7 @@ impl FactsSource for Live {
     }
 
     fn source_length(&self, address: &SourceAddress) -> Result<u64, String> {
-        trueio_run::source_length(address).map_err(|e| crate::failure::line(&e))
+        trueio_run::source_length(address).map_err(|e| trueio_model::error_line(&e))
     }
 
     fn memory_nodes(&self) -> Result<Vec<(u32, Vec<u32>)>, String> {
@@ -321,6 +322,6 @@ fn look_with(path: &str, facts: impl Fn(&Path) -> Result<TargetFacts, trueio_dev
     }
     match facts(path) {
         Ok(facts) => Target::Present(Box::new(facts)),
-        Err(error) => Target::Unreadable(crate::failure::line(&error)),
+        Err(error) => Target::Unreadable(trueio_model::error_line(&error)),
     }
 }

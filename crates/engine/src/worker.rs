@@ -28,7 +28,6 @@ use crate::request::{REQUEST_BLOCK, Request};
 use crate::sample::Samples;
 use crate::seed::worker_seed;
 use crate::target::TargetFile;
-use launch::chain;
 use locking::Locks;
 use read_back::ReadingBack;
 use search::Search;
@@ -40,7 +39,7 @@ use std::os::fd::AsRawFd as _;
 use std::sync::atomic::Ordering::Relaxed;
 use supply::{SOURCE_WAIT_BUSY, SOURCE_WAIT_IDLE, Supply};
 use trueio_model::{
-    EngineKind, IoFailure, JobPlan, Locking, OpKind, QueueCounts, RangeSync, ThreadUsage, VerifyFailure,
+    EngineKind, IoFailure, JobPlan, Locking, OpKind, QueueCounts, RangeSync, ThreadUsage, VerifyFailure, error_line,
 };
 use verifying::Verifier;
 use zoned::Zoned;
@@ -387,7 +386,7 @@ impl<'a, E: Engine, C: Clock> Worker<'a, E, C> {
         let mut last = self.measured_from;
         let result = self.issue_all(&mut last);
         if let Err(error) = result {
-            self.fatal.get_or_insert(chain(&error));
+            self.fatal.get_or_insert(error_line(&error));
         }
         self.finish(last)
     }

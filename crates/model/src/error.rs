@@ -5,12 +5,12 @@
 use std::error::Error;
 
 /// Returns the causes of an error, nearest first, without the error itself.
-pub fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+pub fn causes<'e>(error: &'e dyn Error) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(error.source(), |cause: &&(dyn Error + 'static)| (*cause).source())
 }
 
 /// Formats an error and its causes in one line: `cannot open the file: Permission denied (os error 13)`.
-pub fn error_line(error: &(dyn Error + 'static)) -> String {
+pub fn error_line(error: &dyn Error) -> String {
     let mut text = error.to_string();
     for cause in causes(error) {
         text.push_str(": ");

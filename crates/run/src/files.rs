@@ -720,21 +720,12 @@ mod tests {
             size_bytes: 4096,
             extends_from: None,
         };
-        let line = |error: &FileError| {
-            let mut sentence = error.to_string();
-            let mut source = std::error::Error::source(error);
-            while let Some(cause) = source {
-                sentence = format!("{sentence}: {cause}");
-                source = cause.source();
-            }
-            sentence
-        };
         let stop = AtomicBool::new(false);
         let mut prepared = Prepared::default();
         let sharing =
             Sharing { phase: 0, end_bytes: 4096, earlier_end_bytes: 0, begin_bytes_max: 0, phase_begin_bytes_max: 0 };
         let made = prepared.prepare(&file(Prepare::CreateSparse), Some(user), sharing, 1, &stop, &mut Nobody);
-        let told = line(&made.expect_err("the directory is root's"));
+        let told = trueio_model::error_line(&made.expect_err("the directory is root's"));
         assert!(told.starts_with(&format!("acting as user 65534 (group 65533): `{path}` cannot be created")), "{told}");
         std::fs::write(&path, [7; 4096]).expect("a file");
         let job = |user| JobPlan {
@@ -742,7 +733,7 @@ mod tests {
             user,
             ..JobPlan::plain(trueio_model::EngineKind::Psync, 4096)
         };
-        let told = line(&prepared.open(&job(Some(user))).expect_err("the directory is root's"));
+        let told = trueio_model::error_line(&prepared.open(&job(Some(user))).expect_err("the directory is root's"));
         assert!(
             told.starts_with(&format!("acting as user 65534 (group 65533): job `job` cannot open `{path}`")),
             "{told}"

@@ -51,7 +51,7 @@ use trueio_device::System;
 use trueio_engine::{AnyClock, choose_clock, measure_ruler};
 use trueio_model::{
     CpuTime, Fact, JobPlan, JobSpec, Outcome, PhaseRecord, Plan, Prepare, RECORD_FORMAT, RECORD_VERSION, RunRecord,
-    SteadyState, TargetFacts, TargetKind, ToolFacts,
+    SteadyState, TargetFacts, TargetKind, ToolFacts, error_line,
 };
 
 /// What is to be run, and what shall stand in the record beside the figures.
@@ -383,13 +383,7 @@ impl<'a> Session<'a> {
 
 /// An error and its causes in one line, as an outcome.
 fn failed(error: &dyn std::error::Error) -> Outcome {
-    let mut reason = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        reason = format!("{reason}: {cause}");
-        source = cause.source();
-    }
-    Outcome::Failed { reason }
+    Outcome::Failed { reason: error_line(error) }
 }
 
 /// The outcome of a run that was asked to stop.

@@ -20,7 +20,7 @@ use trueio_engine::{
 use trueio_evidence::{Observation, PhaseFacts, SyscallWatch, Watch, judge};
 use trueio_model::{
     CpuTime, EngineKind, FilePlan, JobPlan, OpKind, OpMix, Outcome, PhaseRecord, Prepare, RunRecord, SyscallTrace,
-    TargetFacts,
+    TargetFacts, error_line,
 };
 
 /// How often progress is told.
@@ -189,8 +189,7 @@ impl Setting<'_> {
             phase.jobs.push(job_record);
         }
         if let (Some(error), Outcome::Complete) = (log_fault, &phase.outcome) {
-            let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
-            phase.outcome = Outcome::Failed { reason: format!("{error}{source}") };
+            phase.outcome = Outcome::Failed { reason: error_line(&error) };
         }
         if let Some(reason) = counted.fault {
             phase.outcome = Outcome::Failed { reason };

@@ -22,7 +22,7 @@ use std::time::Instant;
 use trueio_job::table::lay_over;
 use trueio_model::{
     JobPlan, JobSpec, Origin, Outcome, Plan, RunRecord, STUDY_FORMAT, STUDY_VERSION, Statistic, StudyMode, StudyRecord,
-    StudyRow, StudySource, TargetFacts,
+    StudyRow, StudySource, TargetFacts, error_line,
 };
 use trueio_run::{BodyServer, Observer, Request, Session};
 
@@ -401,7 +401,7 @@ impl<'a> Run<'a> {
                     (is_new && kept.phase.outcome == Outcome::Complete, self.journal.as_mut())
                     && let Err(error) = journal.add(prepared.name, &prepared.rows[index].name, round, &kept)
                 {
-                    outcome = Outcome::Failed { reason: chain(&error) };
+                    outcome = Outcome::Failed { reason: error_line(&error) };
                     break 'rounds;
                 }
                 self.remember(&kept.targets);
@@ -624,14 +624,4 @@ fn together(sequence: &mut [usize], rows: &[Row]) {
 /// FNV-1a: so that modes of one seed have orders of their own.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
 }

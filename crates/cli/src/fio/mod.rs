@@ -153,7 +153,7 @@ fn inflate(path: &str) -> ExitCode {
         Err(trueio_run::InflateError::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
-        Err(error) => refused(&format!("`{path}`: {}", crate::failure::line(&error))),
+        Err(error) => refused(&format!("`{path}`: {}", trueio_model::error_line(&error))),
     }
 }
 

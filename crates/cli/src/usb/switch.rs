@@ -217,7 +217,7 @@ pub(super) fn alone() -> Result<File, Failure> {
 pub(super) fn unfinished() -> Vec<String> {
     let states = match pending(Path::new(STATES)) {
         Ok(states) => states,
-        Err(error) => return vec![crate::failure::line(&error)],
+        Err(error) => return vec![trueio_model::error_line(&error)],
     };
     let is_at_work = File::open(Path::new(STATES).join("lock")).is_ok_and(|file| {
         rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared)

@@ -1,7 +1,6 @@
 //! After the last I/O: sync calls at the end, verification, and the report.
 
 use super::Worker;
-use super::launch::chain;
 use super::supply::SOURCE_WAIT_BUSY;
 use super::usage::{thread_usage, usage_between};
 use crate::batch::ADAPTED_BATCH_MAX;
@@ -10,7 +9,7 @@ use crate::engines::Engine;
 use crate::recorder::WorkerReport;
 use crate::request::Request;
 use std::mem::ManuallyDrop;
-use trueio_model::{OpKind, SyncMode};
+use trueio_model::{OpKind, SyncMode, error_line};
 
 impl<E: Engine, C: Clock> Worker<'_, E, C> {
     #[expect(clippy::too_many_lines, reason = "until it is split")]
@@ -81,7 +80,7 @@ impl<E: Engine, C: Clock> Worker<'_, E, C> {
             && !self.has_given_up()
             && let Err(error) = self.verify_written()
         {
-            self.fatal = Some(chain(&error));
+            self.fatal = Some(error_line(&error));
         }
         if wrote && can_verify && plan.source.as_ref().is_some_and(|source| source.is_verified) {
             self.verify_against_source();

@@ -10,7 +10,7 @@ use crate::engines::{
 };
 use crate::recorder::WorkerReport;
 use crate::seed::worker_seed;
-use trueio_model::{BlockSizes, EngineKind, OpKind, OpMix};
+use trueio_model::{BlockSizes, EngineKind, OpKind, OpMix, error_line};
 
 /// Runs the worker of a measured job to its end, on the engine and clock that the plan names. Blocks until the
 /// phase's start is opened.
@@ -19,17 +19,6 @@ use trueio_model::{BlockSizes, EngineKind, OpKind, OpMix};
 /// without measured I/O (`exec`, `cpuio`, a command, `create_only`) fail here; crate `run` has their runners.
 pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
     prepared(context).unwrap_or_else(|error| context.give_up(error))
-}
-
-/// An error and its causes in one line.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
@@ -59,7 +48,7 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         priorities: (&plan.priorities, worker_seed(plan, context.worker)),
         advice: plan.handling.advice,
     };
-    let error = |e: EngineError| chain(&e);
+    let error = |e: EngineError| error_line(&e);
     match plan.engine {
         // One at a time, as fio's null engine: an I/O that is done when it is handed over.
         EngineKind::Null if plan.queue.depth == 1 => on_real_clock(context, NullEngine::<true>::new(&setup), pool),

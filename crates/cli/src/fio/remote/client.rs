@@ -8,7 +8,7 @@ use super::super::around::Live;
 use super::super::{ended, refused, status};
 use super::stream::Stream;
 use super::{HANDSHAKE, NO_PATTERN_FILE, hello};
-use crate::failure::{Failure, line};
+use crate::failure::Failure;
 use crate::{output, progress};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 use trueio_job::fio::{Client, Eta, FIO_VERSION, FioRequest, Settings, Surroundings, read};
 use trueio_job::{FileUse, Role};
-use trueio_model::RunRecord;
+use trueio_model::{RunRecord, error_line};
 use trueio_report::fio::{FioOutput, Format, ServerResult, render_clients};
 use trueio_report::progress_line;
 use trueio_run::{create_output, open_output, watch_signals};
@@ -264,7 +264,7 @@ fn meet(server: &mut Server) -> Result<(), String> {
                 .to_owned()
         }
         WireError::Late => format!("it did not answer within {} s", HANDSHAKE.as_secs()),
-        error => line(&error),
+        error => error_line(&error),
     };
     let mut stream = Stream::connect(&server.address)
         .map_err(|error| format!("the server cannot be reached\n  because: {error}"))?;
@@ -287,8 +287,8 @@ fn meet(server: &mut Server) -> Result<(), String> {
     // Planning looks at disks, which may take its time.
     stream.set_patience(None).map_err(|error| error.to_string())?;
     let jobs = ToServer::Jobs(Box::new(server.jobs.clone()));
-    send(&mut stream, &jobs, TO_SERVER_BYTES_MAX).map_err(|error| line(&error))?;
-    match hear(&mut stream).map_err(|error| line(&error))? {
+    send(&mut stream, &jobs, TO_SERVER_BYTES_MAX).map_err(|error| error_line(&error))?;
+    match hear(&mut stream).map_err(|error| error_line(&error))? {
         ToClient::Planned(planned) => server.lines = planned.lines,
         ToClient::Refused { text } => return Err(text),
         _ => return Err("it did not say what it is going to do".to_owned()),
@@ -384,7 +384,7 @@ fn begin(index: usize, server: &mut Server, tx: SyncSender<Event>) -> Result<(),
 /// A server that is gone before its results came.
 fn lose(server: &mut Server, error: &WireError) {
     server.is_over = true;
-    server.problem = Some(format!("the server went away before its results came\n  because: {}", line(error)));
+    server.problem = Some(format!("the server went away before its results came\n  because: {}", error_line(error)));
     if let Some(stream) = &server.stream {
         stream.end();
     }

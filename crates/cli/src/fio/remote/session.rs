@@ -9,7 +9,7 @@ use super::super::{exec, planned, status};
 use super::server::{ALLOW_WRITE, stdin};
 use super::stream::Stream;
 use super::{HANDSHAKE, NO_PATTERN_FILE, hello};
-use crate::failure::{Failure, line};
+use crate::failure::Failure;
 use crate::progress;
 use rustix::process::{Signal, getpid, kill_process, set_parent_process_death_signal};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use trueio_job::fio::{Action, FioRequest, Settings, Surroundings, read};
 use trueio_job::{Beside, OptionRow};
-use trueio_model::{JobPlan, LogPlan, PhaseRecord, Plan, Prepare, RunRecord, SteadyState};
+use trueio_model::{JobPlan, LogPlan, PhaseRecord, Plan, Prepare, RunRecord, SteadyState, error_line};
 use trueio_run::{Observer, Request, Tick, watch_signals};
 use trueio_wire::frame::{TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX};
 use trueio_wire::{
@@ -62,7 +62,7 @@ pub(in crate::fio) fn command(words: &[String]) -> ExitCode {
         }
         Err(Ended::Wire(WireError::Closed)) => ExitCode::FAILURE,
         Err(Ended::Wire(error)) => {
-            eprintln!("fio: the client {peer}: {}", line(&error));
+            eprintln!("fio: the client {peer}: {}", error_line(&error));
             ExitCode::FAILURE
         }
     }
