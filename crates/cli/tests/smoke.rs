@@ -148,6 +148,6 @@ fn an_error_of_the_simulated_disk_is_not_blamed_on_the_kernel() {
     ]);
     ran.assert_code(1);
     let failure = &only_job(&record).failures[0];
-    assert!(failure.explanation.contains("the simulated disk was told to fail this I/O"), "{failure:?}");
+    assert!(failure.explanation.contains("The simulated disk was set to fail this I/O"), "{failure:?}");
     assert!(!ran.out.contains("dmesg"), "{ran:?}");
 }

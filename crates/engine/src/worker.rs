@@ -46,7 +46,6 @@ use zoned::Zoned;
 
 mod context;
 mod events;
-mod explain;
 mod failing;
 mod finish;
 mod flow;

@@ -324,7 +324,6 @@ fn a_failed_io_ends_the_job_with_its_error_and_everything_until_then_is_kept() {
     assert_eq!(report.failures.len(), 1);
     let failure = &report.failures[0];
     assert_eq!((failure.errno, failure.count, failure.op), (libc::EIO, 1, OpKind::Read));
-    assert!(failure.explanation.contains("the simulated disk was told to fail"), "{}", failure.explanation);
     let read = op(&report, OpKind::Read);
     assert_eq!((read.io_count, read.error_count), (5, 1));
     assert_eq!(report.elapsed_ns, 6 * MS);

@@ -1,55 +1,69 @@
-//! Says of a failed I/O what went wrong and what to do.
+//! Explains a failed I/O: what was attempted, what the kernel returned, the likely cause, and what to do about it.
 //!
-//! The kernel answers a misaligned direct transfer with EINVAL and does not say which number was
-//! wrong. Address, offset and length are compared here with what the target says it needs.
+//! The kernel answers a misaligned direct transfer with EINVAL and does not report which number was wrong. This module
+//! compares address, offset and length with what the target requires.
 //!
 //! Source: the errors of read(2), write(2), open(2) NOTES on `O_DIRECT`, fsync(2).
 
 use trueio_model::{Fact, IoFailure, OpKind, TargetFacts};
 
-/// A sentence or two for the user: what was attempted, what the kernel said, the likely cause, and
-/// what to do about it. A guess is marked as one.
+/// Returns the sentence about a failed I/O: the attempt, then `explanation`.
+pub fn describe_failure(failure: &IoFailure, explanation: &str) -> String {
+    let times = if failure.count > 1 { format!(" ({} times)", failure.count) } else { String::new() };
+    // Only a refused argument depends on the address.
+    let address =
+        if failure.errno == libc::EINVAL { format!(" from address {:#x}", failure.address) } else { String::new() };
+    format!(
+        "{} of {} bytes at offset {} of `{}`{address} failed{times}: {explanation}",
+        failure.op, failure.length, failure.offset, failure.path
+    )
+}
+
+/// Returns what a failed I/O means: the kernel's error, the likely cause, and what to do about it. An empty path is that
+/// of the simulated disk.
 pub fn explain_failure(failure: &IoFailure, target: Option<&TargetFacts>) -> String {
-    let attempt = format!(
-        "{} of {} bytes at offset {} of `{}` from address {:#x}",
-        failure.op, failure.length, failure.offset, failure.path, failure.address
-    );
     if failure.errno == 0 {
         return format!(
-            "{attempt} transferred {} bytes only. {}",
+            "only {} of {} bytes were transferred. {}",
             failure.returned,
+            failure.length,
             if failure.op == OpKind::Read {
-                "The file ends there, or was made shorter meanwhile."
+                "The file ends there, or may have been truncated meanwhile."
             } else {
                 "The file may not grow further: the filesystem is full, or a limit was reached."
             }
         );
     }
-    let said = std::io::Error::from_raw_os_error(failure.errno);
+    let error = std::io::Error::from_raw_os_error(failure.errno);
     let cause = match failure.errno {
         libc::EINVAL => misalignment(failure, target)
-            .unwrap_or_else(|| "The kernel does not say which argument it refuses.".to_owned()),
-        libc::EIO => "The disk or a layer above it could not do it; the kernel's log says more. What was \
+            .unwrap_or_else(|| "The kernel does not report which argument it refuses.".to_owned()),
+        libc::EIO if failure.path.is_empty() => "The simulated disk was set to fail this I/O.".to_owned(),
+        libc::EIO => "The disk or a layer above it could not do it; the kernel log (dmesg) has details. Data \
                       written since the last flush may be lost."
             .to_owned(),
-        libc::ENOSPC | libc::EDQUOT => "There is no space left: choose a smaller size or another place.".to_owned(),
+        libc::ENOSPC | libc::EDQUOT => {
+            "No space is left: the filesystem or device is full; free some or choose a smaller size.".to_owned()
+        }
         libc::EFBIG => "The file would be larger than the filesystem or a limit of this process allows.".to_owned(),
         libc::EOPNOTSUPP => {
             "The filesystem does not offer a flag of this transfer (`RWF_DONTCACHE`, `RWF_ATOMIC`, polling).".to_owned()
         }
         libc::EROFS => "The filesystem is mounted read-only, or became so after an error.".to_owned(),
         libc::EPERM | libc::EACCES => "This user may not do it.".to_owned(),
-        libc::EAGAIN => "The kernel had no room for it now.".to_owned(),
-        libc::EFAULT => "The buffer is not memory of this process: that is an error of this program.".to_owned(),
-        libc::EBADF => "The file is not open for it: that is an error of this program.".to_owned(),
-        libc::ENODEV | libc::ENXIO => "The device is not there (any more).".to_owned(),
+        libc::EAGAIN => "The I/O would have had to wait, which `nowait` forbids; `continue_on_error=all` counts such \
+                         I/Os and goes on. Without `nowait`: the kernel had no room for it."
+            .to_owned(),
+        libc::EFAULT => "The buffer is not memory of this process: this is a bug of trueio.".to_owned(),
+        libc::EBADF => "The file is not open for it: this is a bug of trueio.".to_owned(),
+        libc::ENODEV | libc::ENXIO => "The device is gone.".to_owned(),
         _ => String::new(),
     };
-    format!("{attempt} failed: {said}. {cause}").trim_end().to_owned()
+    format!("{error}. {cause}").trim_end().to_owned()
 }
 
-/// Which of address, offset and length the target does not take; `None` if all of them fit, or
-/// nobody says what is needed.
+/// Returns which of address, offset and length the target does not accept; `None` if all are aligned or the required
+/// alignment is unknown.
 fn misalignment(failure: &IoFailure, target: Option<&TargetFacts>) -> Option<String> {
     let direct = &target?.direct;
     let offset_need =
@@ -64,8 +78,9 @@ fn misalignment(failure: &IoFailure, target: Option<&TargetFacts>) -> Option<Str
         let Some(bytes) = need.value.filter(|bytes| *bytes > 1) else { continue };
         let rest = value % u64::from(bytes);
         if rest != 0 {
+            let unit = if rest == 1 { "byte" } else { "bytes" };
             wrong.push(format!(
-                "The {name} is {rest} bytes past a multiple of {bytes}, which direct I/O needs here ({}): {remedy}.",
+                "The {name} is {rest} {unit} past a multiple of {bytes}, which direct I/O needs here ({}): {remedy}.",
                 need.source
             ));
         }

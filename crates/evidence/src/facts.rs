@@ -73,21 +73,9 @@ impl<'a> PhaseFacts<'a> {
         }
     }
 
-    /// The target that a file lies on: the one with the longest path that contains it, else one on
-    /// the same mount (a run keeps one of several that tell the same), else the only one there is.
+    /// The target that a file of this phase lies on.
     pub(crate) fn target_of(&self, path: &str) -> Option<&'a TargetFacts> {
-        let path = std::path::Path::new(path);
-        let containing =
-            self.targets.iter().filter(|target| path.starts_with(&target.path)).max_by_key(|target| target.path.len());
-        let beside = || {
-            let mount = |target: &TargetFacts| Some(target.filesystem.as_ref()?.mount_point.clone());
-            let on_mount = |target: &&TargetFacts| mount(target).is_some_and(|mount| path.starts_with(mount));
-            self.targets.iter().filter(on_mount).max_by_key(|target| mount(target).map_or(0, |mount| mount.len()))
-        };
-        containing.or_else(beside).or(match self.targets {
-            [only] => Some(only),
-            _ => None,
-        })
+        target_of(self.targets, path)
     }
 
     /// The targets of this phase's files, each once; all there are, if a file's is not known.
@@ -326,4 +314,21 @@ pub(crate) fn not_seen(name: &str, witness: impl Into<String>, sentence: impl In
 /// The check does not apply to the phase.
 pub(crate) fn not_applicable(name: &str, sentence: impl Into<String>) -> Check {
     finding(name, CheckOutcome::NotApplicable, "", "", "", sentence)
+}
+
+/// Returns the target that a file lies on: the one with the longest path that contains it, else one on the same mount (a
+/// run keeps one of several with equal facts), else the only one.
+pub fn target_of<'a>(targets: &'a [TargetFacts], path: &str) -> Option<&'a TargetFacts> {
+    let path = std::path::Path::new(path);
+    let containing =
+        targets.iter().filter(|target| path.starts_with(&target.path)).max_by_key(|target| target.path.len());
+    let on_same_mount = || {
+        let mount = |target: &TargetFacts| Some(target.filesystem.as_ref()?.mount_point.clone());
+        let on_mount = |target: &&TargetFacts| mount(target).is_some_and(|mount| path.starts_with(mount));
+        targets.iter().filter(on_mount).max_by_key(|target| mount(target).map_or(0, |mount| mount.len()))
+    };
+    containing.or_else(on_same_mount).or(match targets {
+        [only] => Some(only),
+        _ => None,
+    })
 }

@@ -26,8 +26,8 @@ mod syscalls;
 mod trace;
 mod watch;
 
-pub use explain::explain_failure;
-pub use facts::PhaseFacts;
+pub use explain::{describe_failure, explain_failure};
+pub use facts::{PhaseFacts, target_of};
 pub use filemap::{FileMap, map_file};
 pub use judge::{CHECKS, judge};
 pub use sample::ContentSample;

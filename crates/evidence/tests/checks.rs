@@ -4,7 +4,7 @@
 mod support;
 
 use support::*;
-use trueio_evidence::{CHECKS, ContentSample, Heat, Observation, explain_failure};
+use trueio_evidence::{CHECKS, ContentSample, Heat, Observation, describe_failure, explain_failure};
 use trueio_model::CheckOutcome::{Contradicted, NotApplicable, NotSeen, Passed, Suspect};
 use trueio_model::{
     Arrivals, BlockSizes, ContentKind, DeviceCounters, DirectPolicy, DirectSupport, Distribution, EngineKind,
@@ -116,21 +116,31 @@ fn each_error_says_what_was_attempted_and_what_the_kernel_said() {
     let target = target();
     for (errno, words) in [
         (libc::EINVAL, "Invalid argument"),
-        (libc::EIO, "kernel's log"),
-        (libc::ENOSPC, "no space left"),
+        (libc::EIO, "kernel log (dmesg)"),
+        (libc::ENOSPC, "No space is left"),
         (libc::EOPNOTSUPP, "RWF_DONTCACHE"),
-        (libc::ENXIO, "not there"),
+        (libc::ENXIO, "The device is gone"),
         (libc::ENOMEM, "Cannot allocate memory"),
     ] {
         let sentence = explain_failure(&failure(errno), Some(&target));
-        assert!(sentence.starts_with("write of 131072 bytes at offset 131072 of `/data/file` from address 0x7f"));
         assert!(sentence.contains(words), "{sentence}");
     }
     let aligned = IoFailure { address: 0x1000, ..failure(libc::EINVAL) };
-    assert!(explain_failure(&aligned, Some(&target)).contains("does not say which argument"));
+    assert!(explain_failure(&aligned, Some(&target)).contains("does not report which argument"));
     let offset = IoFailure { address: 0x1000, offset: 100, ..failure(libc::EINVAL) };
     assert!(explain_failure(&offset, Some(&target)).contains("The offset is 100 bytes past a multiple of 512"));
-    assert!(explain_failure(&failure(0), None).contains("transferred 0 bytes only"));
+    assert!(explain_failure(&failure(0), None).contains("only 0 of 131072 bytes were transferred"));
+    let sentence = describe_failure(&failure(libc::EINVAL), "Invalid argument (os error 22).");
+    assert!(
+        sentence.starts_with("write of 131072 bytes at offset 131072 of `/data/file` from address 0x7f"),
+        "{sentence}"
+    );
+    let several = IoFailure { count: 3, ..failure(libc::EIO) };
+    let sentence = describe_failure(&several, "Input/output error.");
+    assert_eq!(
+        sentence,
+        "write of 131072 bytes at offset 131072 of `/data/file` failed (3 times): Input/output error."
+    );
 }
 
 // block_layer_bytes

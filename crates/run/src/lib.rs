@@ -332,6 +332,7 @@ impl<'a> Session<'a> {
             stop: self.stop,
             began: self.began,
             has_evidence,
+            targets: &self.record.targets,
         };
         let count = self.phase_count();
         let idle_ns = self.record.plan.idle_baseline_ns;

@@ -17,10 +17,12 @@ use trueio_device::System;
 use trueio_engine::{
     AnyClock, Flow, Gate, Progress, Snapshot, SpanJudge, Start, TargetFile, WorkerContext, WorkerReport,
 };
-use trueio_evidence::{Observation, PhaseFacts, SyscallWatch, Watch, judge};
+use trueio_evidence::{
+    Observation, PhaseFacts, SyscallWatch, Watch, describe_failure, explain_failure, judge, target_of,
+};
 use trueio_model::{
-    CpuTime, EngineKind, FilePlan, JobPlan, OpKind, OpMix, Outcome, PhaseRecord, Prepare, RunRecord, SyscallTrace,
-    TargetFacts, error_line,
+    CpuTime, EngineKind, FilePlan, JobPlan, JobRecord, OpKind, OpMix, Outcome, PhaseRecord, Prepare, RunRecord,
+    SyscallTrace, TargetFacts, error_line,
 };
 
 /// How often progress is told.
@@ -55,6 +57,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) stop: &'a AtomicBool,
     pub(crate) began: Instant,
     pub(crate) has_evidence: bool,
+    /// What is known of the run's targets.
+    pub(crate) targets: &'a [TargetFacts],
 }
 
 /// What was counted around the measured part.
@@ -176,8 +180,7 @@ impl Setting<'_> {
         for ((job, mut reports), (_, notes)) in jobs.iter().zip(reports).zip(opened) {
             samples.push(reports.iter_mut().map(|report| std::mem::take(&mut report.samples)).collect());
             let (mut job_record, cpu, fatal, was_stopped) = merge(job, reports, notes);
-            // Our own anonymous files are known to the user by the name in the plan.
-            job_record.failures.iter_mut().for_each(|f| f.path = self.name_of(jobs, &f.path));
+            self.explain(jobs, &mut job_record);
             phase.worker_cpu.user_ns += cpu.user_ns;
             phase.worker_cpu.system_ns += cpu.system_ns;
             if was_stopped && self.stop.load(Relaxed) && phase.outcome == Outcome::Complete {
@@ -208,9 +211,8 @@ impl Setting<'_> {
             traced.places.iter_mut().for_each(|place| place.path = self.name_of(jobs, &place.path));
             traced
         });
-        let targets: Vec<TargetFacts> = record.targets.clone();
         let facts = PhaseFacts {
-            targets: &targets,
+            targets: self.targets,
             jobs,
             records: &phase.jobs,
             observation: &observation,
@@ -281,6 +283,16 @@ impl Setting<'_> {
                 ..file.clone()
             })
             .collect()
+    }
+
+    /// Explains a job's failed I/Os and names their files as the plan does: the user knows an anonymous file by that
+    /// name.
+    pub(crate) fn explain(&self, jobs: &[JobPlan], job: &mut JobRecord) {
+        for failure in &mut job.failures {
+            let path = self.name_of(jobs, &failure.path);
+            failure.explanation = explain_failure(failure, target_of(self.targets, &path));
+            failure.path = path;
+        }
     }
 
     /// The plan's name of a file that was opened through `door`.
@@ -645,13 +657,9 @@ fn collect_report(thread: std::io::Result<std::thread::ScopedJoinHandle<'_, Opti
 
 /// The sentence about a job's first failed I/O or block that differed; any is an error of the run, but for those that
 /// the job was told to ignore.
-pub(crate) fn io_failure(job: &JobPlan, record: &trueio_model::JobRecord) -> Option<String> {
+pub(crate) fn io_failure(job: &JobPlan, record: &JobRecord) -> Option<String> {
     if let Some(failure) = job.unexpected(&record.failures).next() {
-        let times = if failure.count > 1 { format!(" ({} times)", failure.count) } else { String::new() };
-        return Some(format!(
-            "a {} of {} bytes at offset {} of `{}` failed{times}: {}",
-            failure.op, failure.length, failure.offset, failure.path, failure.explanation
-        ));
+        return Some(format!("a {}", describe_failure(failure, &failure.explanation)));
     }
     (record.verify_failure_count > 0).then(|| {
         let first = record.verify_failures.first();

@@ -46,7 +46,8 @@ impl Setting<'_> {
             let (reports, _) = self.measure(&round_jobs, opened, Witnesses::default(), observer);
             let mut records = Vec::new();
             for (job, reports) in round_jobs.iter().zip(reports) {
-                let (record, _, fatal, _) = merge(job, reports, Vec::new());
+                let (mut record, _, fatal, _) = merge(job, reports, Vec::new());
+                self.explain(jobs, &mut record);
                 if let Some(reason) = fatal.or_else(|| io_failure(job, &record)) {
                     let reason = format!("job `{}`, steady-state round {}: {reason}", job.name, number + 1);
                     return (state, Outcome::Failed { reason });

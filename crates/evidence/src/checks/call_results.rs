@@ -9,7 +9,7 @@
 //! Threshold: none. At least one I/O, no failure but those that were announced (`ignore_error`, `fill_device`); these
 //! are told.
 
-use crate::explain::explain_failure;
+use crate::explain::{describe_failure, explain_failure};
 use crate::facts::{PhaseFacts, finding};
 use trueio_model::units::format_count;
 use trueio_model::{Check, CheckOutcome, IoFailure};
@@ -38,8 +38,10 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     };
     if errors + shorts > ignored || first.is_some() {
         let why = match first {
-            Some(failure) if failure.explanation.is_empty() => explain_failure(failure, facts.target_of(&failure.path)),
-            Some(failure) => failure.explanation.clone(),
+            Some(failure) if failure.explanation.is_empty() => {
+                describe_failure(failure, &explain_failure(failure, facts.target_of(&failure.path)))
+            }
+            Some(failure) => describe_failure(failure, &failure.explanation),
             None => String::new(),
         };
         let (bad, all) = (format_count(errors + shorts), format_count(good + errors));

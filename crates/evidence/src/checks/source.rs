@@ -4,7 +4,7 @@
 //! flight the disk has nothing to do, so the job's time and bandwidth are the source's as much as the disk's.
 //!
 //! Cannot see: how long the source would have taken on its own; with I/Os in flight some of the time is both
-//! the source's and the disk's. Copying from the socket, which no program is spared, counts as waiting.
+//! the source's and the disk's. Copying fetched bytes into the buffer of a write counts as waiting.
 //!
 //! Threshold: more than 10 % of the measured time. Suspect.
 
