@@ -28,7 +28,7 @@ pub struct BandwidthSpan {
 /// Tells the spans of one phase.
 #[derive(Debug)]
 pub(crate) struct Meter<'a> {
-    jobs: &'a [JobPlan],
+    jobs: &'a [&'a JobPlan],
     progress: &'a [Progress],
     /// The length of a span.
     every: Duration,
@@ -41,7 +41,7 @@ pub(crate) struct Meter<'a> {
 
 impl<'a> Meter<'a> {
     pub(crate) fn new(
-        jobs: &'a [JobPlan],
+        jobs: &'a [&'a JobPlan],
         progress: &'a [Progress],
         every: Duration,
         begin: Instant,
@@ -104,7 +104,8 @@ mod tests {
         jobs[1].output.unified = Unified::Mixed;
         let progress: Vec<Progress> = (0..3).map(|_| Progress::default()).collect();
         let begin = Instant::now();
-        let mut meter = Meter::new(&jobs, &progress, MS * 500, begin, MS * 7000);
+        let plans: Vec<&JobPlan> = jobs.iter().collect();
+        let mut meter = Meter::new(&plans, &progress, MS * 500, begin, MS * 7000);
         assert_eq!(meter.due(), begin + MS * 550);
         assert_eq!(meter.look(begin + MS * 499), None);
         progress[0].byte_counts[0].store(100, Relaxed);
@@ -128,7 +129,8 @@ mod tests {
         jobs[0].output.names = Some(NameCounts { names: 5, ios: 20, block_bytes: 1024 });
         let progress = [Progress::default()];
         let begin = Instant::now();
-        let mut meter = Meter::new(&jobs, &progress, MS * 500, begin, Duration::ZERO);
+        let plans: Vec<&JobPlan> = jobs.iter().collect();
+        let mut meter = Meter::new(&plans, &progress, MS * 500, begin, Duration::ZERO);
         progress[0].byte_counts[0].store(3, Relaxed);
         assert_eq!(meter.look(begin + MS * 555).map(|span| span.byte_counts), Some([12 << 10, 0, 0]));
     }

@@ -130,7 +130,7 @@ pub(crate) struct Judges {
 impl Judges {
     /// Jobs that are reported as one group are judged as one, as are the workers of a job, unless they are reported
     /// each by itself.
-    pub(crate) fn of(jobs: &[JobPlan]) -> Self {
+    pub(crate) fn of(jobs: &[&JobPlan]) -> Self {
         let mut judges = Self::default();
         let mut is_group_open = false;
         for job in jobs {
@@ -227,7 +227,7 @@ mod tests {
             job(EngineKind::Psync, true),
             job(EngineKind::Null, false),
         ];
-        let judges = Judges::of(&jobs);
+        let judges = Judges::of(&jobs.iter().collect::<Vec<_>>());
         assert_eq!(judges.judges.iter().map(|judge| judge.members).collect::<Vec<_>>(), [2]);
         assert_eq!(judges.of, [Some(0), None, None, None, Some(0)]);
     }

@@ -16,14 +16,17 @@ mod credentials;
 mod criterion;
 mod descriptors;
 mod files;
+mod follow;
 mod identity;
 mod interrupt;
 mod iologs;
 mod logs;
+mod measure;
 mod merge;
 mod output_file;
 mod packed;
 mod phase;
+mod setting;
 mod settle;
 mod shown;
 mod source;
@@ -324,7 +327,7 @@ impl<'a> Session<'a> {
         let mut jobs: Vec<JobPlan> =
             self.record.plan.jobs.iter().filter(|job| job.phase as usize == index).cloned().collect();
         jobs.iter_mut().for_each(change);
-        let setting = phase::Setting {
+        let setting = setting::Setting {
             system: &self.system,
             prepared: &self.prepared,
             shared_logs: &self.shared_logs,
@@ -334,12 +337,11 @@ impl<'a> Session<'a> {
             has_evidence,
             targets: &self.record.targets,
         };
-        let count = self.phase_count();
-        let idle_ns = self.record.plan.idle_baseline_ns;
+        let position = phase::Position { index, count: self.phase_count() };
         let result = match observer.before_phase(index) {
             Err(_) if self.stop.load(Relaxed) => Err(stopped()),
             Err(reason) => Err(Outcome::Failed { reason }),
-            Ok(()) => setting.run(&jobs, index, count, idle_ns, &self.record, observer).map_err(|error| failed(&error)),
+            Ok(()) => setting.run(&jobs, position, &self.record, observer).map_err(|error| failed(&error)),
         };
         observer.after_phase(index);
         result

@@ -9,11 +9,12 @@
 //! Cannot do: purge a device first, as the specification wants; that destroys data, and nobody asked
 //! for it. A sequential job begins each round at its first byte again.
 
+use crate::measure::{OpenJob, Witnesses};
 use crate::merge::merge;
-use crate::phase::{Setting, Witnesses, io_failure};
+use crate::phase::io_failure;
+use crate::setting::Setting;
 use crate::{Observer, stopped};
 use std::sync::atomic::Ordering::Relaxed;
-use trueio_engine::TargetFile;
 use trueio_model::{
     Histogram, JobPlan, JobRecord, OpKind, Outcome, SteadyPlan, SteadyRound, SteadyState, SteadyVariable,
 };
@@ -27,8 +28,7 @@ impl Setting<'_> {
     /// other than complete if a round failed or was stopped; the rounds until then are told.
     pub(crate) fn settle(
         &self,
-        jobs: &[JobPlan],
-        opened: &[(Vec<TargetFile>, Vec<String>)],
+        jobs: &[OpenJob<'_>],
         plan: SteadyPlan,
         observer: &mut dyn Observer,
     ) -> (SteadyState, Outcome) {
@@ -42,12 +42,15 @@ impl Setting<'_> {
         };
         for number in 0..plan.rounds_max {
             observer.settling(number, plan.rounds_max, &state);
-            let round_jobs: Vec<JobPlan> = jobs.iter().map(|job| round_of(job, plan.round_ns, number)).collect();
-            let (reports, _) = self.measure(&round_jobs, opened, Witnesses::default(), observer);
+            let plans: Vec<JobPlan> = jobs.iter().map(|job| round_of(job.plan, plan.round_ns, number)).collect();
+            let opened = jobs.iter().zip(&plans);
+            let opened: Vec<OpenJob<'_>> =
+                opened.map(|(job, plan)| OpenJob { plan, files: job.files.clone(), notes: Vec::new() }).collect();
+            let (reports, _) = self.measure(&opened, Witnesses::default(), observer);
             let mut records = Vec::new();
-            for (job, reports) in round_jobs.iter().zip(reports) {
+            for (job, reports) in plans.iter().zip(reports) {
                 let (mut record, _, fatal, _) = merge(job, reports, Vec::new());
-                self.explain(jobs, &mut record);
+                self.explain(&plans, &mut record);
                 if let Some(reason) = fatal.or_else(|| io_failure(job, &record)) {
                     let reason = format!("job `{}`, steady-state round {}: {reason}", job.name, number + 1);
                     return (state, Outcome::Failed { reason });

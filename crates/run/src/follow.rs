@@ -1,0 +1,165 @@
+//! Follows the measured part of a phase: progress, results so far, bandwidth.
+
+use crate::bandwidth::Meter;
+use crate::merge::merge;
+use crate::{Observer, Tick};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use trueio_engine::{Progress, Snapshot, Start, WorkerReport};
+use trueio_model::{CpuTime, EvidenceLevel, JobPlan, Outcome, PhaseRecord, RunRecord, Verdict};
+
+/// Interval of progress events.
+pub(crate) const TICK: Duration = Duration::from_millis(200);
+
+/// How a phase comes to its end.
+pub(crate) struct Ending<'a> {
+    pub(crate) start: &'a Start,
+    /// The flag of a phase in which a job ends the others.
+    pub(crate) over: &'a AtomicBool,
+    /// The run's flag.
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl Ending<'_> {
+    /// As [`Start::wait_finished`]; a request to stop the run reaches a phase with a flag of its own, too.
+    pub(crate) fn wait(&self, workers: u32, limit: Duration) -> bool {
+        self.over.fetch_or(self.stop.load(Relaxed), Relaxed);
+        self.start.wait_finished(workers, limit)
+    }
+}
+
+/// The figures at the last tick.
+#[derive(Debug)]
+struct Last {
+    at: Instant,
+    ios: u64,
+    bytes: u64,
+}
+
+/// The workers of a phase while they are measured.
+pub(crate) struct Follower<'a> {
+    pub(crate) plans: &'a [&'a JobPlan],
+    pub(crate) ending: Ending<'a>,
+    pub(crate) progress: &'a [Progress],
+    /// When the measured part began.
+    pub(crate) begin: Instant,
+    pub(crate) status: Option<Status<'a>>,
+    pub(crate) meter: Option<Meter<'a>>,
+}
+
+impl Follower<'_> {
+    /// Waits for the last measured I/O and reports progress meanwhile.
+    pub(crate) fn follow(mut self, observer: &mut dyn Observer) {
+        let workers = self.plans.iter().map(|job| job.workers).sum();
+        let mut status_due = self.status.as_ref().map(|status| self.begin + status.every);
+        let mut last = Last { at: self.begin, ios: 0, bytes: 0 };
+        let mut tick_due = Instant::now() + TICK;
+        loop {
+            let due = self.meter.as_ref().map_or(tick_due, |meter| tick_due.min(meter.due()));
+            let is_over = self.ending.wait(workers, due.saturating_duration_since(Instant::now()));
+            let now = Instant::now();
+            if let Some(meter) = &mut self.meter {
+                let span = if is_over { meter.rest(now) } else { meter.look(now) };
+                span.inspect(|span| observer.bandwidth(span));
+            }
+            if is_over {
+                return;
+            }
+            if now < tick_due {
+                continue;
+            }
+            tick_due = now + TICK;
+            observer.progress(&self.tick(now, &mut last));
+            if let (Some(status), Some(due)) = (&self.status, &mut status_due)
+                && now >= *due
+            {
+                observer.status(&status.so_far(self.plans, (now - self.begin).as_nanos() as u64));
+                while *due <= now {
+                    *due += status.every.max(TICK);
+                }
+            }
+        }
+    }
+
+    /// Returns the figures since `last`, which becomes now.
+    fn tick(&self, now: Instant, last: &mut Last) -> Tick {
+        let sum = |of: fn(&Progress) -> u64| self.progress.iter().map(of).sum::<u64>();
+        let most = |of: fn(&Progress) -> u64| self.progress.iter().map(of).max().unwrap_or(0);
+        let ios = sum(|p| p.io_count.load(Relaxed));
+        let bytes = sum(Progress::byte_count);
+        let seconds = (now - last.at).as_secs_f64().max(1e-9);
+        let elapsed_ns = (now - self.begin).as_nanos() as u64;
+        let fraction = self.fraction(elapsed_ns, bytes);
+        let left_ns = (fraction > 0.0).then(|| (elapsed_ns as f64 * (1.0 - fraction) / fraction) as u64);
+        let tick = Tick {
+            fraction,
+            bytes_per_s: bytes.saturating_sub(last.bytes) as f64 / seconds,
+            ios_per_s: ios.saturating_sub(last.ios) as f64 / seconds,
+            latency_ns_p50: most(|p| p.latency_ns_p50.load(Relaxed)),
+            latency_ns_p99: most(|p| p.latency_ns_p99.load(Relaxed)),
+            left_ns,
+        };
+        *last = Last { at: now, ios, bytes };
+        tick
+    }
+
+    /// Returns the share of the phase that is done, by time or by bytes.
+    fn fraction(&self, elapsed_ns: u64, bytes: u64) -> f64 {
+        let runtime = self.plans.iter().filter_map(|job| job.limits.runtime_ns).max();
+        let all_bytes: u64 = self
+            .plans
+            .iter()
+            .map(|job| job.limits.io_bytes.saturating_mul(job.limits.loops).saturating_mul(u64::from(job.workers)))
+            .fold(0, u64::saturating_add);
+        let by_time = runtime.map(|ns| elapsed_ns as f64 / ns as f64);
+        let is_time_based = self.plans.iter().all(|job| job.limits.is_time_based || job.tolerance.ends_when_full);
+        let by_bytes = (!is_time_based).then(|| bytes as f64 / all_bytes.max(1) as f64);
+        by_time.unwrap_or(0.0).max(by_bytes.unwrap_or(0.0)).min(1.0)
+    }
+}
+
+/// What the results so far are made of.
+pub(crate) struct Status<'a> {
+    pub(crate) every: Duration,
+    pub(crate) record: &'a RunRecord,
+    pub(crate) name: &'a str,
+    pub(crate) begin_ns: u64,
+    pub(crate) snapshots: &'a [Snapshot],
+}
+
+impl Status<'_> {
+    /// Returns the run so far. Workers answer at the end of their intervals, ten times a second; of one that waits
+    /// longer for an I/O the last answer is used, of one that has ended its final report.
+    pub(crate) fn so_far(&self, plans: &[&JobPlan], elapsed_ns: u64) -> RunRecord {
+        self.snapshots.iter().for_each(Snapshot::ask);
+        let until = Instant::now() + TICK;
+        let mut reports = self.snapshots.iter().map(|snapshot| {
+            let answer = snapshot.wait(until.saturating_duration_since(Instant::now()));
+            answer.unwrap_or_else(|| WorkerReport::failed(String::new()))
+        });
+        let mut phase = PhaseRecord {
+            name: self.name.to_owned(),
+            begin_ns: self.begin_ns,
+            elapsed_ns,
+            cpu: CpuTime::default(),
+            worker_cpu: CpuTime::default(),
+            steady_state: None,
+            jobs: Vec::new(),
+            devices: Vec::new(),
+            residency: Vec::new(),
+            trace: None,
+            syscalls: None,
+            verdict: Verdict::Suspect,
+            level: EvidenceLevel::E0,
+            checks: Vec::new(),
+            outcome: Outcome::Complete,
+        };
+        for job in plans {
+            let of_job = reports.by_ref().take(job.workers as usize).collect();
+            phase.jobs.push(merge(job, of_job, Vec::new()).0);
+        }
+        let mut record = self.record.clone();
+        record.phases.push(phase);
+        record
+    }
+}
