@@ -7,6 +7,7 @@
 
 mod ata;
 mod bot;
+mod command;
 mod descriptors;
 mod device;
 mod medium;
@@ -17,9 +18,9 @@ mod timing;
 mod uas;
 mod usbredir;
 
+pub use command::Identity;
 pub use descriptors::{Offers, Speed, UsbIdentity};
 pub use medium::{Behaviour, Counts, Failure, Medium};
-pub use scsi::Identity;
 
 use anyhow::{Context, Result};
 use device::{Device, lock};

@@ -4,8 +4,8 @@
 //!
 //! Cannot do: transfer data by ATA commands other than these.
 
+use super::command::{CHECK_CONDITION, Direction, Identity, Outcome, padded};
 use super::medium::Medium;
-use super::scsi::{CHECK_CONDITION, Direction, Identity, Outcome, padded};
 
 /// The parts of the pass-through commands, which lie elsewhere in each.
 struct Command {

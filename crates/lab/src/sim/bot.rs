@@ -5,10 +5,11 @@
 //! Cannot do: stall an endpoint. A command that fails sends no data and says so in its status,
 //! which the standard allows.
 
+use super::command::{GOOD, Identity, Outcome};
 use super::descriptors::BOT_IN;
 use super::medium::Medium;
 use super::pipes::Pipes;
-use super::scsi::{GOOD, Identity, Outcome, execute, takes_time};
+use super::scsi::{execute, takes_time};
 use super::timing::Timing;
 use std::time::{Duration, Instant};
 

@@ -3,10 +3,10 @@
 //! It knows nothing of how the host reaches it; see `usbredir`.
 
 use super::bot::Bot;
+use super::command::Identity;
 use super::descriptors::{Speed, UsbIdentity};
 use super::medium::Medium;
 use super::pipes::{Pipes, Transfer};
-use super::scsi::Identity;
 use super::timing::Timing;
 use super::uas::Uas;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,96 +1,16 @@
-//! The SCSI commands of a simulated disk.
+//! Executes the SCSI commands of a simulated disk.
 //!
-//! As much as Linux asks a USB disk, and `smartctl` through it. The layouts are those of SPC-4 and
-//! SBC-3; fields that are not named are zero.
+//! Covers the commands that Linux sends to a USB disk, and `smartctl` through it. The layouts are those
+//! of SPC-4 and SBC-3; unnamed fields are zero.
 //!
-//! Cannot do: UNMAP, WRITE SAME, reservations, more than one logical unit.
+//! Limits: no UNMAP, WRITE SAME or reservations, and one logical unit only.
 
 use super::ata;
-use super::medium::{Failure, Medium};
-
-/// Status: done.
-pub(super) const GOOD: u8 = 0;
-/// Status: look at the sense data.
-pub(super) const CHECK_CONDITION: u8 = 2;
-
-/// What a disk says of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// Eight characters.
-    pub vendor: String,
-    /// Sixteen characters.
-    pub model: String,
-    /// The serial number of VPD page 80h; also the USB device's.
-    pub serial: String,
-    /// Physical sector = logical sector × 2^this.
-    pub physical_exponent: u8,
-    /// Revolutions a minute; one: it does not rotate.
-    pub rotation_rate: u16,
-}
-
-/// What a command brought.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Outcome {
-    pub(super) status: u8,
-    pub(super) data: Vec<u8>,
-    pub(super) sense: Vec<u8>,
-}
-
-/// Which way a command's data goes, and how many bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    None,
-    In(usize),
-    Out(usize),
-}
-
-impl Outcome {
-    pub(super) fn good(data: Vec<u8>) -> Self {
-        Self { status: GOOD, data, sense: Vec::new() }
-    }
-
-    /// A check condition with fixed-format sense data.
-    pub(super) fn check(key: u8, code: u8, qualifier: u8) -> Self {
-        let mut sense = vec![0; 18];
-        sense[0] = 0x70;
-        sense[2] = key;
-        sense[7] = 10;
-        sense[12] = code;
-        sense[13] = qualifier;
-        Self { status: CHECK_CONDITION, data: Vec::new(), sense }
-    }
-
-    /// ILLEGAL REQUEST, INVALID FIELD IN CDB.
-    pub(super) fn invalid_field() -> Self {
-        Self::check(5, 0x24, 0)
-    }
-
-    fn of_failure(failure: Failure, is_write: bool) -> Self {
-        match failure {
-            // ILLEGAL REQUEST, LOGICAL BLOCK ADDRESS OUT OF RANGE.
-            Failure::OutOfRange => Self::check(5, 0x21, 0),
-            // MEDIUM ERROR: WRITE ERROR or UNRECOVERED READ ERROR, at this block.
-            Failure::Medium(block) => {
-                let mut outcome = Self::check(3, if is_write { 0x0c } else { 0x11 }, 0);
-                if let Ok(block) = u32::try_from(block) {
-                    outcome.sense[0] |= 0x80;
-                    outcome.sense[3..7].copy_from_slice(&block.to_be_bytes());
-                }
-                outcome
-            }
-        }
-    }
-}
+use super::command::{Direction, Identity, Outcome, padded};
+use super::medium::Medium;
 
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
-}
-
-/// `text` in exactly `length` bytes.
-pub(super) fn padded(text: &str, length: usize) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
-    bytes.resize(length, b' ');
-    bytes
 }
 
 /// A read or write: first block, blocks, whether it must reach the medium.
@@ -127,7 +47,7 @@ pub(super) fn takes_time(cdb: &[u8; 16]) -> bool {
     is_read(cdb[0]) || is_write(cdb[0])
 }
 
-/// Which way the data of a command goes; from its bytes alone.
+/// Returns the direction and length of a command's data, from its bytes alone.
 pub(super) fn direction(cdb: &[u8; 16], block_bytes: usize) -> Direction {
     let bytes = |field: &[u8]| usize::try_from(number(field)).unwrap_or(usize::MAX);
     match cdb[0] {
@@ -269,6 +189,7 @@ fn mode_sense(medium: &Medium, cdb: &[u8; 16]) -> Outcome {
 
 #[cfg(test)]
 mod tests {
+    use super::super::command::{CHECK_CONDITION, GOOD};
     use super::super::medium::Behaviour;
     use super::*;
 

@@ -10,10 +10,11 @@
 //! Cannot do: task attributes, task management beyond forgetting a task, lengths over 16 bytes of
 //! command.
 
+use super::command::{Direction, Identity, Outcome};
 use super::descriptors::{UAS_COMMAND, UAS_IN, UAS_STATUS};
 use super::medium::Medium;
 use super::pipes::Pipes;
-use super::scsi::{Direction, Identity, Outcome, direction, execute, takes_time};
+use super::scsi::{direction, execute, takes_time};
 use super::timing::Timing;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
