@@ -6,8 +6,8 @@
 //!
 //! Cannot see: whether a picture is right. It is there, it is a picture, and fio-plot did not complain.
 
-use crate::ci::Outcome;
 use crate::python;
+use crate::step::Outcome;
 use crate::workspace::{self, command};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

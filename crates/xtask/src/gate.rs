@@ -10,8 +10,8 @@
 //!
 //! Cannot see: instructions in the kernel, and time. `cargo xtask bench engine` measures those.
 
-use crate::ci::Outcome;
 use crate::process::{Cost, Program};
+use crate::step::Outcome;
 use crate::workspace;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;

@@ -3,8 +3,8 @@
 //! The cases are tests of `crates/lab`; see docs/lab.md. They are not run with the other tests,
 //! because each waits for a machine that boots.
 
-use crate::ci::{Counts, Outcome, counted_to};
 use crate::setup;
+use crate::step::{Counts, Outcome, counted_to};
 use crate::workspace::cargo;
 use std::time::{Duration, Instant};
 

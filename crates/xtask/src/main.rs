@@ -6,6 +6,7 @@
 
 mod bench;
 mod ci;
+mod commits;
 mod fio_plot;
 mod gate;
 mod lab;
@@ -15,6 +16,7 @@ mod node;
 mod process;
 mod python;
 mod setup;
+mod step;
 mod workspace;
 
 use anyhow::{Result, bail};
@@ -22,7 +24,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask ci [quick|test|all]     every check, as CI runs it (default: all)
-    quick   format, layers, clippy, unit tests
+    quick   format, layers, subjects of unpushed commits, clippy, unit tests
     test    quick, and all tests
     all     test, and the lab, release build, docs, generated pages, cross-checks, gates, fuzz targets
 cargo xtask gate                    user instructions an I/O (callgrind) and memory, against their bars

@@ -9,7 +9,7 @@
 //!
 //! Cannot see: what happens in the other systems' files, which are only compiled here.
 
-use crate::ci::{Counts, Outcome, counted, of};
+use crate::step::{Counts, Outcome, counted, of};
 use crate::workspace::{self, command};
 use std::process::{Command, Stdio};
 

@@ -5,8 +5,8 @@
 //!
 //! Cannot do: get a newer Node. The one that is here is used, or the one that apt has (18 or later).
 
-use crate::ci::{Counts, Outcome, ended};
 use crate::setup;
+use crate::step::{Counts, Outcome, ended};
 use crate::workspace::{self, command};
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -6,7 +6,7 @@
 //!
 //! Cannot do: get a newer Python. One that is here is used, from 3.11 on.
 
-use crate::ci::{Counts, Outcome, ended};
+use crate::step::{Counts, Outcome, ended};
 use crate::workspace::{self, command};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
