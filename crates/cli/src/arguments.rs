@@ -70,7 +70,9 @@ fn command() -> Command {
                     .help("An id (or its beginning) from the history, or a record's JSON file"),
             )
         }))
-        .subcommand(Command::new("reference").about("Every job option: name, unit, default, meaning (as Markdown)"))
+        .subcommand(later("reference", "Every job option: name, unit, default, meaning (as Markdown)", |command| {
+            command.arg(switch("schema", "Print the JSON schema of job files instead"))
+        }))
 }
 
 fn baseline(command: Command) -> Command {

@@ -44,7 +44,13 @@ fn main() -> ExitCode {
         Some(("explain", arguments)) => run::explain(arguments),
         Some(("device", arguments)) => doctor::device(arguments),
         Some(("doctor", arguments)) => doctor::command(arguments),
-        Some(("reference", _)) => output::print_all(&trueio_job::render_reference()).map(|()| ExitCode::SUCCESS),
+        Some(("reference", arguments)) => {
+            let text = match arguments.get_flag("schema") {
+                true => trueio_job::render_schema(),
+                false => trueio_job::render_reference(),
+            };
+            output::print_all(&text).map(|()| ExitCode::SUCCESS)
+        }
         Some(("history", arguments)) => history::command(arguments),
         Some(("report", arguments)) => history::report(arguments),
         Some(("selftest", arguments)) => selftest::command(arguments),
