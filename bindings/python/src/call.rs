@@ -1,6 +1,7 @@
 //! The functions of the module. Each does what the function of the same name in `trueio-direct` does.
 
-use crate::argument::{Lent, OpenFile, count, open_file, open_file_or_none, path, size, word};
+use crate::argument::{Lent, count, path, size, word};
+use crate::descriptor::{OpenFile, open_file, open_file_or_none};
 use crate::error;
 use crate::fact::{Alignment, AtomicWrite, DeviceFacts, Flushed, Probe, Residency, Transfer};
 use crate::file::{DirectFile, flush_level, flushed};
@@ -203,7 +204,7 @@ fn on_file<T: Send>(
 /// told to empty its volatile cache. A stronger call may stand in for a weaker one, never the reverse; the result
 /// says which it was. After an error, what was written before may be lost even if a later flush succeeds.
 #[pyfunction]
-#[pyo3(signature = (file, level = "data"))]
+#[pyo3(signature = (file, level = "device"))]
 pub(crate) fn flush(py: Python<'_>, file: &Bound<'_, PyAny>, level: &str) -> PyResult<Flushed> {
     let level = flush_level(level)?;
     on_file(py, file, |file| trueio_direct::flush(file, level)).map(flushed)

@@ -158,13 +158,17 @@ impl AtomicWrite {
 fact! {
     /// What a file offers. Nothing was written to find out.
     Probe {
-        /// "direct", "silently buffered" (accepted, and the page cache is used all the same, or that must be
+        /// "direct", "silently-buffered" (accepted, and the page cache is used all the same, or that must be
         /// expected), "refused", or "unknown" (accepted, and nobody says what becomes of it).
         support: &'static str,
         /// Who says so, as a sentence without a full stop.
         reason: String,
         /// What it demands. Where the page cache is used: nothing.
         alignment: Alignment,
+        /// As `support`, of a file that is only read: btrfs reads past the cache and writes through it.
+        read_support: &'static str,
+        /// What those reads demand.
+        read_alignment: Alignment,
         /// Limits of atomic writes; None unless `atomic_write_answer` is "yes".
         atomic_write: Option<AtomicWrite>,
         /// Whether atomic writes can be had: "yes", "no", or "unknown" where nobody says.
@@ -186,9 +190,9 @@ fn answer(answer: Answer) -> &'static str {
 
 impl From<trueio_direct::Probe> for Probe {
     fn from(probe: trueio_direct::Probe) -> Self {
-        let support = match probe.support {
+        let word = |support: &Support| match support {
             Support::Direct => "direct",
-            Support::SilentlyBuffered { .. } => "silently buffered",
+            Support::SilentlyBuffered { .. } => "silently-buffered",
             Support::Refused { .. } => "refused",
             Support::Unknown { .. } => "unknown",
         };
@@ -199,7 +203,9 @@ impl From<trueio_direct::Probe> for Probe {
             segments_max: limits.segments_max,
         });
         Self {
-            support,
+            support: word(&probe.support),
+            read_support: word(&probe.read_support),
+            read_alignment: Alignment(probe.read_alignment),
             reason: probe.reason,
             alignment: Alignment(probe.alignment),
             atomic_write,

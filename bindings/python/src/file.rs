@@ -75,7 +75,8 @@ impl DirectFile {
         self.mode
     }
 
-    /// What opening really gave: "direct", "not kept" (the kernel was asked not to keep pages; macOS, files of
+    /// What opening really gave: "direct", "unconfirmed" (the flag was accepted, its effect is
+    /// unknown: FUSE, network filesystems), "not-kept" (the kernel was asked not to keep pages; macOS, files of
     /// FreeBSD) or "buffered".
     #[getter]
     fn granted(&self) -> &'static str {
@@ -170,6 +171,12 @@ impl DirectFile {
         result.map(Transfer::from).map_err(|error| error::transfer(py, &error, file.likely_cause(&error)))
     }
 
+    /// The length of the file, or the capacity of the disk, in bytes.
+    fn size(&self, py: Python<'_>) -> PyResult<u64> {
+        let file = self.open_file()?;
+        py.detach(|| file.size()).map_err(|error| error::io(py, &error))
+    }
+
     /// Checks a transfer of `buffer` at `offset` against the file's alignment, and makes none. Raises
     /// MisalignedError naming the first of address, length and offset that is wrong.
     #[pyo3(signature = (buffer, offset, *, write))]
@@ -182,7 +189,7 @@ impl DirectFile {
     }
 
     /// Makes what was written durable as far as `level`: see the function `flush`.
-    #[pyo3(signature = (level = "data"))]
+    #[pyo3(signature = (level = "device"))]
     fn flush(&self, py: Python<'_>, level: &str) -> PyResult<Flushed> {
         let (file, level) = (self.open_file()?, flush_level(level)?);
         py.detach(|| file.flush(level)).map(flushed).map_err(|error| error::io(py, &error))
@@ -262,8 +269,9 @@ pub(crate) fn open(
     let file = py.detach(|| options.open(&path)).map_err(|error| error::open(py, &error))?;
     let granted = match file.granted() {
         Granted::Direct => "direct",
-        Granted::NotKept => "not kept",
-        Granted::Buffered => "buffered",
+        Granted::Unconfirmed => "unconfirmed",
+        Granted::NotKept => "not-kept",
+        _ => "buffered",
     };
     Ok(DirectFile {
         name: name.clone().unbind(),

@@ -24,6 +24,7 @@
 mod argument;
 mod buffer;
 mod call;
+mod descriptor;
 mod error;
 mod fact;
 mod file;

@@ -18,7 +18,7 @@ def test_probe_says_the_same_of_a_path_a_file_and_a_descriptor(folder: pathlib.P
     path = folder / "data"
     path.write_bytes(b"x")
     by_path = direct.probe(path)
-    assert by_path.support in ("direct", "silently buffered", "refused", "unknown")
+    assert by_path.support in ("direct", "silently-buffered", "refused", "unknown")
     assert by_path.reason
     with path.open("rb") as file:
         for other in (str(path), os.fsencode(path), file, file.fileno()):
@@ -65,7 +65,7 @@ def test_tmpfs_is_refused_under_require_and_named_under_prefer() -> None:
             assert "tmpfs" in file.reason
             assert file.alignment.memory_bytes == 1
             file.write_all_at(b"unaligned", 3)
-        assert direct.probe(path).support == "silently buffered"
+        assert direct.probe(path).support == "silently-buffered"
     finally:
         path.unlink(missing_ok=True)
 
