@@ -50,6 +50,8 @@ function emptyLibnode() {
   const place = path.join(ROOT, 'build', 'libnode');
   fs.mkdirSync(place, { recursive: true });
   fs.writeFileSync(path.join(place, 'libnode.dll'), '');
+  // zig's linker looks for an archive; this is an empty one.
+  fs.writeFileSync(path.join(place, 'libnode.a'), '!<arch>\n');
   return place;
 }
 
