@@ -136,17 +136,11 @@ impl Buffers {
         unsafe { self.start.add(index * self.stride_bytes + self.offset) }
     }
 
-    /// Buffer `index`.
-    #[inline(always)]
-    pub(crate) fn slice(&self, index: usize) -> &[u8] {
-        // SAFETY: within the region, which is initialised and lives as long as `self`.
-        unsafe { std::slice::from_raw_parts(self.buffer_ptr(index), self.size_bytes - self.offset) }
-    }
-
-    /// Buffer `index`, for writing.
+    /// Returns buffer `index`.
     #[inline(always)]
     pub(crate) fn slice_mut(&mut self, index: usize) -> &mut [u8] {
-        // SAFETY: as in `slice`, and `&mut self` excludes every other view.
+        // SAFETY: within the region, which is initialised and lives as long as `self`; `&mut self` excludes every other
+        // view.
         unsafe { std::slice::from_raw_parts_mut(self.buffer_ptr(index), self.size_bytes - self.offset) }
     }
 }
@@ -212,10 +206,10 @@ mod tests {
             let mut buffers = Buffers::new(&handling, 3, 5000, 4096, 3).unwrap();
             for index in 0..3 {
                 assert_eq!(buffers.buffer_ptr(index).addr() % 4096, 3);
-                assert_eq!(buffers.slice(index).len(), 5000);
+                assert_eq!(buffers.slice_mut(index).len(), 5000);
                 buffers.slice_mut(index).fill(index as u8 + 1);
             }
-            assert!((0..3).all(|index| buffers.slice(index).iter().all(|byte| *byte == index as u8 + 1)));
+            assert!((0..3).all(|index| buffers.slice_mut(index).iter().all(|byte| *byte == index as u8 + 1)));
             let (line, page_kib) = about(buffers.region().0);
             let words: Vec<&str> = line.split_whitespace().collect();
             // Neighbouring private mappings are shown as one, which may begin before ours.

@@ -27,7 +27,9 @@ const CALIBRATION_NS: u64 = 2_000_000;
 pub trait Clock {
     /// Before a moment that it waits for, a worker polls for this long instead of sleeping: timers
     /// are late, by the timer slack (50 µs by default) and the time it takes to be scheduled.
-    const POLL_NS: u64 = 60_000;
+    fn poll_ns(&self) -> u64 {
+        60_000
+    }
 
     /// The present, in ticks.
     fn now(&self) -> u64;
@@ -213,7 +215,9 @@ impl VirtualClock {
 
 impl Clock for VirtualClock {
     /// Virtual time is never late, and does not pass while somebody polls.
-    const POLL_NS: u64 = 0;
+    fn poll_ns(&self) -> u64 {
+        0
+    }
 
     fn now(&self) -> u64 {
         self.now.get()

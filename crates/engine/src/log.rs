@@ -1,14 +1,12 @@
-//! Each I/O, one by one, for whoever writes logs while a job runs.
+//! A channel for each I/O of a worker, to a reader that writes logs while a job runs.
 //!
-//! A worker puts what it completes into a chunk, and hands full chunks (and at least one every row of
-//! the series) to a channel of bounded length. Whoever reads the channel writes files, and gives the chunks
-//! back to be filled again: memory does not grow with the run, and nothing is dropped. If the reader is too
-//! slow, the worker waits for it, between two I/Os, and says so in its notes.
-//!
-//! Without a log none of this is done: the loop looks at each I/O only where something needs that.
+//! A worker collects I/Os in a chunk, and sends full chunks (and at least one every interval of the series) to a channel
+//! of bounded length. The reader writes files, and returns the chunks to be filled again: memory does not grow with the
+//! run, and nothing is dropped. If the reader is too slow, the worker waits for it, between two I/Os, and its notes
+//! report how long.
 
-use crate::request::Request;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use crate::request::Step;
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TrySendError, sync_channel};
 use std::time::Instant;
 use trueio_model::{IoPriority, OpKind};
 
@@ -43,31 +41,31 @@ pub struct LoggedIo {
 pub struct IssuedIo {
     /// When, in nanoseconds since the worker began.
     pub at_ns: u64,
-    /// What, where, how much.
-    pub request: Request,
-    /// The slot of the queue that it has; only one at a time does.
+    /// The step of the job.
+    pub step: Step,
+    /// Its slot of the queue; no other I/O in flight has it.
     pub slot: u32,
     /// What happens to it.
-    pub step: IoStep,
+    pub event: IoEvent,
     /// The block of its file's region that was drawn for it, where that is shown and it was drawn.
     pub drawn: Option<u64>,
 }
 
 /// What happens to an I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IoStep {
+pub enum IoEvent {
     /// It is issued.
     Issued,
-    /// It is complete: told only where each I/O is shown.
+    /// It is complete: logged only where each I/O is shown.
     Complete,
-    /// What it read is compared with what was written: told only where that is shown.
+    /// What it read is compared with what was written: logged only where that is shown.
     Compared,
 }
 
 /// I/Os of one worker, in the order in which they were handed over.
 #[derive(Debug)]
 pub struct LogChunk<T = LoggedIo> {
-    /// The worker's number, as its [`LogDoor`] has it.
+    /// The worker's number, as its [`LogChannel`] has it.
     pub worker: u32,
     /// The I/Os.
     pub ios: Vec<T>,
@@ -85,36 +83,36 @@ impl<T> LogChunk<T> {
 
 /// Where workers put their I/Os.
 #[derive(Debug)]
-pub struct LogDoor<T = LoggedIo> {
+pub struct LogChannel<T = LoggedIo> {
     /// The worker's number among all that log.
     pub worker: u32,
     sender: SyncSender<LogChunk<T>>,
 }
 
-impl<T> Clone for LogDoor<T> {
+impl<T> Clone for LogChannel<T> {
     fn clone(&self) -> Self {
         self.of_worker(self.worker)
     }
 }
 
-impl<T> LogDoor<T> {
-    /// The same door for another worker.
+impl<T> LogChannel<T> {
+    /// The same channel for another worker.
     pub fn of_worker(&self, worker: u32) -> Self {
         Self { worker, sender: self.sender.clone() }
     }
 }
 
-/// A channel of bounded length: the door of worker 0, and where chunks come out. It ends when every door is
+/// A channel of bounded length: the channel of worker 0, and where chunks come out. It ends when every channel is
 /// gone.
-pub fn log_channel<T>() -> (LogDoor<T>, Receiver<LogChunk<T>>) {
+pub fn log_channel<T>() -> (LogChannel<T>, Receiver<LogChunk<T>>) {
     let (sender, receiver) = sync_channel(CHUNKS);
-    (LogDoor { worker: 0, sender }, receiver)
+    (LogChannel { worker: 0, sender }, receiver)
 }
 
 /// A worker's side.
 #[derive(Debug)]
 pub(crate) struct LogBuffer<T = LoggedIo> {
-    door: LogDoor<T>,
+    channel: LogChannel<T>,
     chunk: Vec<T>,
     back: Sender<Vec<T>>,
     empty: Receiver<Vec<T>>,
@@ -123,9 +121,9 @@ pub(crate) struct LogBuffer<T = LoggedIo> {
 }
 
 impl<T> LogBuffer<T> {
-    pub(crate) fn new(door: &LogDoor<T>) -> Self {
-        let (back, empty) = channel();
-        Self { door: door.clone(), chunk: Vec::with_capacity(CHUNK), back, empty, waited_ns: 0 }
+    pub(crate) fn new(channel: &LogChannel<T>) -> Self {
+        let (back, empty) = mpsc::channel();
+        Self { channel: channel.clone(), chunk: Vec::with_capacity(CHUNK), back, empty, waited_ns: 0 }
     }
 
     pub(crate) fn push(&mut self, io: T) {
@@ -143,11 +141,11 @@ impl<T> LogBuffer<T> {
         }
         let room = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(CHUNK));
         let ios = std::mem::replace(&mut self.chunk, room);
-        let chunk = LogChunk { worker: self.door.worker, ios, back: self.back.clone() };
-        if let Err(TrySendError::Full(chunk)) = self.door.sender.try_send(chunk) {
+        let chunk = LogChunk { worker: self.channel.worker, ios, back: self.back.clone() };
+        if let Err(TrySendError::Full(chunk)) = self.channel.sender.try_send(chunk) {
             let since = Instant::now();
             // A reader that is gone has said why itself.
-            let _ = self.door.sender.send(chunk);
+            let _ = self.channel.sender.send(chunk);
             self.waited_ns += since.elapsed().as_nanos() as u64;
         }
     }
@@ -163,13 +161,13 @@ mod tests {
     /// Goal: nothing is lost and no more than the channel's length is held, however slow the reader is.
     #[test]
     fn a_slow_reader_is_waited_for_and_gets_everything_in_order() {
-        let (door, chunks) = log_channel();
+        let (channel, chunks) = log_channel();
         let total = (CHUNKS * 4 * CHUNK + 17) as u64;
         let pushed = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&pushed);
         let writer = std::thread::spawn(move || {
-            let mut log = LogBuffer::new(&door.of_worker(3));
-            drop(door);
+            let mut log = LogBuffer::new(&channel.of_worker(3));
+            drop(channel);
             let io = |end_ns| LoggedIo {
                 op: OpKind::Read,
                 end_ns,

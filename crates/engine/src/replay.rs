@@ -8,7 +8,7 @@
 //!
 //! Cannot: replay in another order than the log's.
 
-use crate::request::{REQUEST_BLOCK, Request};
+use crate::request::{REQUEST_BLOCK, Request, Step};
 use std::collections::HashMap;
 use std::fs::File;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -19,7 +19,7 @@ const CHUNK: usize = 2048;
 /// Chunks that are read ahead.
 const CHUNKS: usize = 4;
 
-type Timed = (Request, u64);
+type Timed = (Step, u64);
 
 /// A log's requests.
 #[derive(Debug)]
@@ -83,10 +83,10 @@ impl Replay {
     }
 
     /// The next requests; returns how many, 0 at the end.
-    pub(crate) fn refill(&mut self, out: &mut [Request; REQUEST_BLOCK]) -> usize {
+    pub(crate) fn refill(&mut self, out: &mut [Step; REQUEST_BLOCK]) -> usize {
         for (filled, slot) in out.iter_mut().enumerate() {
-            let Some((request, due_ns)) = self.next() else { return filled };
-            *slot = request;
+            let Some((step, due_ns)) = self.next() else { return filled };
+            *slot = step;
             self.dues[filled] = due_ns;
         }
         REQUEST_BLOCK
@@ -178,8 +178,11 @@ fn read_all(
                     replayer.line()
                 )
             })?;
-            let request = Request { offset: io.offset, length: io.length, file, op: io.op, data_only: io.data_only };
-            chunk.push((request, io.due_ns));
+            let step = match io.op {
+                OpKind::Sync => Step::Sync { file, data_only: io.data_only },
+                op => Step::Io(Request { offset: io.offset, length: io.length, file, op }),
+            };
+            chunk.push((step, io.due_ns));
         }
         let is_over = next.is_none();
         if chunk.len() == CHUNK || (is_over && !chunk.is_empty()) {

@@ -1,76 +1,90 @@
-//! One I/O to be done.
+//! The steps of a job: its I/Os, and what comes between them.
 
 use trueio_model::OpKind;
 
-/// One I/O to be done: what, where, how much. The generator writes them in blocks of
-/// 64, the worker consumes them one by one.
+/// One I/O: what, where, how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// First byte, from the start of the file.
     pub offset: u64,
-    /// Bytes; 0 for a sync call, 1 for the dropping of cached pages that is told as one, more for `sync_file_range`.
+    /// Bytes. Above 0, except where a [`Step::Sync`] is described as a request.
     pub length: u32,
-    /// Which of the job's files.
+    /// Index into the job's files.
     pub file: u16,
-    /// What to do. A sync call waits until nothing else is in flight.
+    /// The operation.
     pub op: OpKind,
-    /// Sync calls only: `fdatasync` instead of `fsync`. For the dropping of cached pages: of all files.
-    pub data_only: bool,
 }
 
 impl Request {
-    /// What an unused slot holds.
-    pub const NONE: Request = Request { offset: 0, length: 0, file: 0, op: OpKind::Read, data_only: false };
+    /// The content of an unused slot.
+    pub const NONE: Request = Request { offset: 0, length: 0, file: 0, op: OpKind::Read };
+}
 
-    /// Not an I/O: the cached pages of a file, or of all files, are dropped before a further pass. It is told as a
-    /// sync call, because both wait until nothing is in flight, and are rare.
-    pub(crate) fn drop_pages(file: Option<u16>) -> Request {
-        Request { op: OpKind::Sync, length: 1, file: file.unwrap_or(0), data_only: file.is_none(), ..Request::NONE }
+/// One step of a job. The generator writes steps in blocks of [`REQUEST_BLOCK`]; the worker takes them one by one.
+///
+/// All steps but [`Step::Io`] wait until nothing is in flight, and are rare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A read, write or trim.
+    Io(Request),
+    /// `fsync`, or `fdatasync` if `data_only`.
+    Sync {
+        /// Index into the job's files.
+        file: u16,
+        /// `fdatasync` instead of `fsync`.
+        data_only: bool,
+    },
+    /// `sync_file_range`.
+    SyncRange {
+        /// Index into the job's files.
+        file: u16,
+        /// First byte.
+        offset: u64,
+        /// Bytes; 0: to the end of the file.
+        bytes: u64,
+    },
+    /// A further pass begins: cached pages are dropped, or files are made again.
+    NextPass {
+        /// The file whose pass begins; `None`: all files.
+        file: Option<u16>,
+    },
+}
+
+// A block of 64 steps stays in the first-level cache: 64 · 24 B = 1.5 KiB.
+const _: () = assert!(size_of::<Step>() == 24);
+
+impl Step {
+    /// The content of an unused entry.
+    pub(crate) const NONE: Step = Step::Io(Request::NONE);
+
+    /// Returns a range that was written since the last call, in whole pages: the kernel writes out pages.
+    pub(crate) fn sync_range(file: u16, begin: u64, end: u64) -> Step {
+        Step::SyncRange { file, offset: begin, bytes: (end - begin).next_multiple_of(PAGE_BYTES) }
     }
 
-    /// `sync_file_range` from `offset` on, told as a sync call. Pages are what the kernel writes out, so the length is
-    /// kept in units of the smallest ones.
-    pub(crate) fn sync_range(file: u16, offset: u64, bytes: u64) -> Request {
-        let length = u32::try_from(bytes.div_ceil(RANGE_UNIT_BYTES).max(1) + 1).unwrap_or(u32::MAX);
-        Request { op: OpKind::Sync, offset, length, file, data_only: false }
-    }
-
-    /// The length of a range that is to be written out, in bytes, 0: to the end of the file; `None` for all else.
-    pub fn range_bytes(&self) -> Option<u64> {
-        match self.length {
-            u32::MAX if self.op == OpKind::Sync => Some(0),
-            units @ 2.. if self.op == OpKind::Sync => Some(u64::from(units - 1) * RANGE_UNIT_BYTES),
-            _ => None,
+    /// Returns the operation that records and logs count this step as.
+    pub fn op(&self) -> OpKind {
+        match self {
+            Step::Io(request) => request.op,
+            Step::Sync { .. } | Step::SyncRange { .. } | Step::NextPass { .. } => OpKind::Sync,
         }
     }
 
-    /// True for a request that drops cached pages and moves nothing.
-    pub fn drops_pages(&self) -> bool {
-        self.op == OpKind::Sync && self.length == 1
+    /// Describes the step by operation, file, offset and length, as records, logs and failures hold it. The length of
+    /// a step that moves no data is 0.
+    pub fn request(&self) -> Request {
+        match *self {
+            Step::Io(request) => request,
+            Step::Sync { file, .. } => Request { op: OpKind::Sync, file, ..Request::NONE },
+            Step::SyncRange { file, offset, .. } => Request { op: OpKind::Sync, file, offset, length: 0 },
+            Step::NextPass { file } => Request { op: OpKind::Sync, file: file.unwrap_or(0), ..Request::NONE },
+        }
     }
 }
 
-/// The smallest pages that any system has.
-const RANGE_UNIT_BYTES: u64 = 4096;
+/// The smallest pages of any supported system.
+const PAGE_BYTES: u64 = 4096;
 
-/// Requests generated in one go: enough to keep the generator's state in registers, few enough
-/// that the block stays in the first-level cache (64 · 24 B = 1.5 KiB).
+/// Steps generated in one go: enough to keep the generator's state in registers, few enough that the block stays in
+/// the first-level cache.
 pub(crate) const REQUEST_BLOCK: usize = 64;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_range_is_told_in_whole_pages_and_is_no_other_kind_of_sync_call() {
-        for (bytes, told) in [(1, 4096), (4096, 4096), (4097, 8192), (1 << 43, 1 << 43), (1 << 44, 0), (u64::MAX, 0)] {
-            let request = Request::sync_range(3, 512, bytes);
-            assert_eq!((request.file, request.offset, request.range_bytes()), (3, 512, Some(told)), "{bytes}");
-            assert!(!request.drops_pages());
-        }
-        let sync = Request { op: OpKind::Sync, ..Request::NONE };
-        for other in [sync, Request::drop_pages(None), Request { length: 4096, ..Request::NONE }] {
-            assert_eq!(other.range_bytes(), None);
-        }
-    }
-}

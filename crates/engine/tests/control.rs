@@ -449,11 +449,11 @@ fn reads_and_trims_of_a_backlog_are_in_the_logs() {
     };
     let (report, issued) = job().run_issued();
     assert_clean(&report, "issued");
-    let ops: Vec<OpKind> = issued.iter().map(|io| io.request.op).collect();
+    let ops: Vec<OpKind> = issued.iter().map(|io| io.step.request().op).collect();
     let of_ten = [[OpKind::Write; 10], [OpKind::Read; 10], [OpKind::Trim; 10]].concat();
     assert_eq!(ops, [of_ten.repeat(10), vec![OpKind::Write]].concat());
     assert!(issued.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns));
-    assert!(issued[..10].iter().zip(&issued[10..]).all(|(a, b)| a.request.offset == b.request.offset));
+    assert!(issued[..10].iter().zip(&issued[10..]).all(|(a, b)| a.step.request().offset == b.step.request().offset));
     let (report, logged) = job().run_logged();
     let trims: Vec<_> = logged.iter().filter(|io| io.op == OpKind::Trim).collect();
     assert_eq!(trims.len() as u64, op(&report, OpKind::Trim).io_count);

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use trueio_direct::BufferPool;
 use trueio_engine::{
-    Buffers, Clock, Completion, Engine, EngineError, Progress, Request, Start, VirtualClock, Worker, WorkerContext,
-    WorkerReport, choose_clock,
+    Buffers, Clock, Completion, Engine, EngineError, Progress, Request, Start, VirtualClock, WorkerContext,
+    WorkerReport, choose_clock, run_worker_on,
 };
 use trueio_model::{Checksum, EngineKind, Flush, OpKind};
 
@@ -144,7 +144,7 @@ fn run(job: &Job, content: &Rc<RefCell<Vec<u8>>>, lie: Lie) -> WorkerReport {
         ready: Vec::new(),
     };
     let pool = Buffers::of_pool(BufferPool::new(job.plan.queue.depth as usize, 4096, 4096).unwrap(), 0);
-    Worker::new(&context, disk, clock, pool).run()
+    run_worker_on(&context, disk, clock, pool)
 }
 
 fn memory() -> Rc<RefCell<Vec<u8>>> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use trueio_direct::BufferPool;
 use trueio_engine::{
     Buffers, Completion, Engine, EngineError, FileLock, Flow, MonotonicClock, Progress, Request, Start, TargetFile,
-    Worker, WorkerContext, choose_clock,
+    WorkerContext, choose_clock, run_worker_on,
 };
 use trueio_model::{EngineKind, FileSelection, FlowPlan, Locking, OpKind};
 
@@ -103,7 +103,7 @@ fn run(locking: Locking, depth: u32) -> (u64, u64) {
                 let engine = Noting { worker, files: seen.clone(), noted: Vec::new() };
                 let pool = Buffers::of_pool(BufferPool::new(depth as usize, 4096, 4096).unwrap(), 0);
                 begin.wait();
-                let report = Worker::new(&context, engine, MonotonicClock, pool).run();
+                let report = run_worker_on(&context, engine, MonotonicClock, pool);
                 assert_eq!(report.fatal, None);
                 let done: u64 = report.ops.iter().map(|op| op.io_count + op.error_count).sum();
                 assert_eq!(done, 200, "each I/O is done, and nobody waits for ever");
@@ -225,7 +225,7 @@ fn who_comes_to_be_ahead_of_its_flow_while_it_queues_stops_nobody() {
                 };
                 let engine = Led { worker: worker as usize, told: told.clone(), slot: None };
                 let pool = Buffers::of_pool(BufferPool::new(1, 4096, 4096).unwrap(), 0);
-                let report = Worker::new(&context, engine, MonotonicClock, pool).run();
+                let report = run_worker_on(&context, engine, MonotonicClock, pool);
                 told.third_ended.fetch_or(of_shared == 0, Relaxed);
                 left.fetch_sub(1, Relaxed);
                 assert!(report.fatal.is_none() && !report.was_stopped, "{}: {report:?}", context.worker);

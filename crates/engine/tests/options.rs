@@ -149,7 +149,7 @@ fn a_drained_io_waits_for_those_before_it() {
         };
         let mut engine = IoUringEngine::new(&setup).unwrap();
         for file in [0, 1] {
-            let request = Request { op: OpKind::Read, file, offset: 0, length: 4096, data_only: false };
+            let request = Request { op: OpKind::Read, file, offset: 0, length: 4096 };
             engine.queue(u32::from(file), &request, pool.buffer_ptr(usize::from(file)));
         }
         engine.submit().unwrap();
@@ -195,7 +195,7 @@ fn ring_with_reads(path: &std::path::Path, slots: u32, uring: UringOptions) -> (
     };
     let mut engine = IoUringEngine::new(&setup).unwrap();
     for slot in 0..slots {
-        let request = Request { op: OpKind::Read, file: 0, offset: 0, length: 4096, data_only: false };
+        let request = Request { op: OpKind::Read, file: 0, offset: 0, length: 4096 };
         engine.queue(slot, &request, pool.buffer_ptr(slot as usize));
     }
     engine.submit().unwrap();
@@ -367,7 +367,7 @@ fn trimwrite_leaves_what_was_written() {
 /// I/Os of a file through an engine, each in a slot of its own: the result, and the share that the engine drew.
 fn transfers<E: Engine>(mut engine: E, op: OpKind, pool: &BufferPool, slots: u32) -> Vec<(i64, u8)> {
     for slot in 0..slots {
-        let request = Request { op, file: 0, offset: u64::from(slot) * 4096, length: 4096, data_only: false };
+        let request = Request { op, file: 0, offset: u64::from(slot) * 4096, length: 4096 };
         engine.queue(slot, &request, pool.buffer_ptr(slot as usize));
     }
     engine.submit().unwrap();

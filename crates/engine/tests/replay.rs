@@ -17,7 +17,7 @@ fn issued(job: Job) -> Vec<(u64, OpKind, u64, u32)> {
     let (report, ios) = job.run_issued();
     assert_clean(&report, "replay");
     assert_consistent(&report, "replay");
-    ios.iter().map(|io| (io.at_ns, io.request.op, io.request.offset, io.request.length)).collect()
+    ios.iter().map(|io| (io.at_ns, io.step.request().op, io.step.request().offset, io.step.request().length)).collect()
 }
 
 const LINES: &str =
@@ -93,7 +93,7 @@ fn a_long_log_is_replayed_to_its_end() {
     let (report, ios) = job.run_issued();
     assert_clean(&report, "long");
     assert_eq!(op(&report, OpKind::Read).io_count, count);
-    assert!(ios.iter().zip(0..).all(|(io, i)| io.request.offset == i * 512));
+    assert!(ios.iter().zip(0..).all(|(io, i)| io.step.request().offset == i * 512));
 }
 
 /// Goal: a log that changes after it was planned does nothing that was not planned.

@@ -5,7 +5,8 @@
 use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
 use trueio_engine::{
-    Buffers, Clock, Engine, EngineSetup, NullEngine, Progress, Start, Worker, WorkerContext, WorkerReport, choose_clock,
+    Buffers, Clock, Engine, EngineSetup, NullEngine, Progress, Start, WorkerContext, WorkerReport, choose_clock,
+    run_worker_on,
 };
 use trueio_model::{Advice, Arrivals, EngineKind, FilePlan, JobPlan, OpKind, Pace, Prepare, UringOptions, WriteFlags};
 
@@ -21,7 +22,9 @@ struct Stalling {
 }
 
 impl Clock for Stalling {
-    const POLL_NS: u64 = 0;
+    fn poll_ns(&self) -> u64 {
+        0
+    }
 
     fn now(&self) -> u64 {
         self.looks.set(self.looks.get() + 1);
@@ -58,7 +61,7 @@ fn run<E: Engine>(plan: &JobPlan, at: u64, engine: impl FnOnce(&EngineSetup<'_>)
         advice: Advice::default(),
     };
     let clock = Stalling { now: Cell::new(MS), looks: Cell::new(0), at, stall_ns: 3 * MS };
-    let report = Worker::new(&context, engine(&setup), clock, pool).run();
+    let report = run_worker_on(&context, engine(&setup), clock, pool);
     let read = report.ops.iter().find(|op| op.op == OpKind::Read).expect("it reads").io_count;
     (report, read)
 }

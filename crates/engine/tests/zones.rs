@@ -35,8 +35,8 @@ fn modelled() -> Job {
 fn resets_of(writes: &[IssuedIo]) -> u64 {
     let mut pointers: BTreeMap<u64, u64> = BTreeMap::new();
     let mut resets = 0;
-    for io in writes.iter().filter(|io| io.request.op == OpKind::Write) {
-        let (offset, length) = (io.request.offset, u64::from(io.request.length));
+    for io in writes.iter().filter(|io| io.step.request().op == OpKind::Write) {
+        let (offset, length) = (io.step.request().offset, u64::from(io.step.request().length));
         let start = offset - offset % ZONE;
         let pointer = pointers.entry(start).or_insert(start);
         if offset == start && *pointer > start {
@@ -67,7 +67,7 @@ fn a_sequential_job_fills_one_zone_after_another_and_leaves_out_what_cannot_be_w
     let job = || zoned(modelled().sequential().op(OpKind::Write), zone_plan());
     let (report, issued) = job().run_issued();
     assert_clean(&report, "one pass");
-    let offsets: Vec<u64> = issued.iter().map(|io| io.request.offset).collect();
+    let offsets: Vec<u64> = issued.iter().map(|io| io.step.request().offset).collect();
     let expected: Vec<u64> = (0..ZONES).flat_map(|zone| (0..12).map(move |block| zone * ZONE + block * 4096)).collect();
     assert_eq!(offsets, expected);
     assert_eq!(report.zones.as_ref().map(|zones| (zones.reset_count, zones.sequential_count)), Some((0, ZONES)));
@@ -78,7 +78,7 @@ fn a_sequential_job_fills_one_zone_after_another_and_leaves_out_what_cannot_be_w
     // Every other zone.
     let skips = ZonePlan { skip_zones: 1, ..zone_plan() };
     let (_, issued) = zoned(modelled().sequential().op(OpKind::Write), skips).run_issued();
-    assert!(issued.len() == 48 && issued.iter().all(|io| (io.request.offset / ZONE).is_multiple_of(2)));
+    assert!(issued.len() == 48 && issued.iter().all(|io| (io.step.request().offset / ZONE).is_multiple_of(2)));
 }
 
 #[test]
@@ -109,7 +109,10 @@ fn no_more_zones_are_partly_written_than_may_be() {
         assert_clean(&report, "limited");
         let mut pointers: BTreeMap<u64, u64> = BTreeMap::new();
         for io in &issued {
-            pointers.insert(io.request.offset / ZONE, io.request.offset % ZONE + u64::from(io.request.length));
+            pointers.insert(
+                io.step.request().offset / ZONE,
+                io.step.request().offset % ZONE + u64::from(io.step.request().length),
+            );
             let open = pointers.values().filter(|pointer| **pointer < CAPACITY).count();
             assert!(open <= open_max.max(worker_open_max) as usize, "{open} zones are open");
         }
@@ -181,7 +184,7 @@ fn zones_are_reset_early_where_a_garbage_collector_is_played() {
         assert_eq!(report.zones.map(|zones| zones.reset_count), Some(resets_of(&issued)));
         let mut pointers: BTreeMap<u64, u64> = BTreeMap::new();
         let written = issued.iter().map(|io| {
-            pointers.insert(io.request.offset / ZONE, io.request.offset % ZONE / 4096 + 1);
+            pointers.insert(io.step.request().offset / ZONE, io.step.request().offset % ZONE / 4096 + 1);
             pointers.values().sum::<u64>()
         });
         written.max().unwrap()
@@ -203,7 +206,7 @@ fn a_write_that_fails_leaves_the_pointer_and_the_next_goes_to_the_same_place() {
     job.device().failing_ios = vec![2];
     let (report, issued) = job.run_issued();
     assert_eq!(op(&report, OpKind::Write).error_count, 1);
-    let offsets: Vec<u64> = issued.iter().map(|io| io.request.offset / 4096).collect();
+    let offsets: Vec<u64> = issued.iter().map(|io| io.step.request().offset / 4096).collect();
     let again = offsets.windows(2).filter(|two| two[0] == two[1]).count();
     assert_eq!((again, offsets.last()), (1, Some(&4)), "{offsets:?}");
 }
@@ -278,7 +281,7 @@ fn random_reads_go_to_whatever_the_region_and_the_files_hold() {
     (reader.plan.zones, reader.zones) = (Some(zone_plan()), writer.zones.clone());
     let (report, issued) = reader.run_issued();
     assert_clean(&report, "a part of the zones");
-    let mut offsets: Vec<u64> = issued.iter().map(|io| io.request.offset).collect();
+    let mut offsets: Vec<u64> = issued.iter().map(|io| io.step.request().offset).collect();
     offsets.sort_unstable();
     offsets.dedup();
     assert_eq!((issued.len(), offsets), (200, vec![ZONE, ZONE + 16 * KIB, ZONE + 32 * KIB]));
@@ -286,7 +289,7 @@ fn random_reads_go_to_whatever_the_region_and_the_files_hold() {
     let mut reader = modelled().sequential().sizes(trueio_model::BlockSizes::Fixed(16 * KIB)).region(2 * ZONE);
     reader.plan.files[0].offset_bytes = 20 * KIB;
     (reader.plan.zones, reader.zones) = (Some(zone_plan()), writer.zones.clone());
-    let offsets: Vec<u64> = reader.run_issued().1.iter().map(|io| io.request.offset).collect();
+    let offsets: Vec<u64> = reader.run_issued().1.iter().map(|io| io.step.request().offset).collect();
     assert_eq!(offsets, [32 * KIB, ZONE, ZONE + 16 * KIB, ZONE + 32 * KIB]);
     // A second file that holds nothing, as the first and as the last.
     let empty = Arc::new(ZoneMap::emulated(ZONE, CAPACITY, ZONES * ZONE));
@@ -297,7 +300,11 @@ fn random_reads_go_to_whatever_the_region_and_the_files_hold() {
             (reader.plan.zones, reader.zones) = (Some(zone_plan()), maps.map(Clone::clone).to_vec());
             let (report, issued) = reader.run_issued();
             assert_clean(&report, "two files");
-            assert!(issued.len() == 200 && issued.iter().all(|io| io.request.file == written), "{}", issued.len());
+            assert!(
+                issued.len() == 200 && issued.iter().all(|io| io.step.request().file == written),
+                "{}",
+                issued.len()
+            );
         }
     }
 }
@@ -452,9 +459,11 @@ fn the_rest_of_a_zone_is_left_or_written() {
     let sizes = || trueio_model::BlockSizes::Fixed(20 * KIB);
     let job = || modelled().sequential().op(OpKind::Write).sizes(sizes());
     let (_, issued) = zoned(job(), zone_plan()).run_issued();
-    assert!(issued.len() == 2 * ZONES as usize && issued.iter().all(|io| u64::from(io.request.length) == 20 * KIB));
+    assert!(
+        issued.len() == 2 * ZONES as usize && issued.iter().all(|io| u64::from(io.step.request().length) == 20 * KIB)
+    );
     let (report, issued) = zoned(job(), ZonePlan { writes_remainder: true, ..zone_plan() }).run_issued();
-    assert_eq!(issued.iter().map(|io| u64::from(io.request.length)).sum::<u64>(), ZONES * CAPACITY);
+    assert_eq!(issued.iter().map(|io| u64::from(io.step.request().length)).sum::<u64>(), ZONES * CAPACITY);
     assert_eq!(op(&report, OpKind::Write).byte_count, ZONES * CAPACITY);
 }
 

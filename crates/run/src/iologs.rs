@@ -17,7 +17,7 @@ use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
-use trueio_engine::{IoStep, IssuedIo, LogChunk, LogDoor, log_channel};
+use trueio_engine::{IoEvent, IssuedIo, LogChannel, LogChunk, Step, log_channel};
 use trueio_model::{IOLOG_HEADER, JobPlan, OpKind};
 
 /// What could not be written where lines about I/Os could not be.
@@ -26,7 +26,7 @@ const NOT_SHOWN: &str = "--debug";
 /// The iologs of one phase.
 #[derive(Debug)]
 pub(crate) struct Iologs {
-    door: LogDoor<IssuedIo>,
+    door: LogChannel<IssuedIo>,
     writer: JoinHandle<Result<(), LogError>>,
 }
 
@@ -40,7 +40,8 @@ impl Reader {
     fn read(&mut self, ios: &[IssuedIo]) -> Result<(), LogError> {
         if let Some(log) = &mut self.log {
             // A replay knows no ranges, fio's neither.
-            let mut ios = ios.iter().filter(|io| io.step == IoStep::Issued && io.request.range_bytes().is_none());
+            let is_logged = |io: &&IssuedIo| io.event == IoEvent::Issued && !matches!(io.step, Step::SyncRange { .. });
+            let mut ios = ios.iter().filter(is_logged);
             let written = ios.try_for_each(|io| log.write(io)).and_then(|()| log.out.flush());
             written.map_err(|source| LogError::new(log.path.clone(), source))?;
         }
@@ -92,7 +93,7 @@ impl Iologs {
     }
 
     /// The door of a worker of the phase, counted from 0.
-    pub(crate) fn door(&self, worker: u32) -> LogDoor<IssuedIo> {
+    pub(crate) fn door(&self, worker: u32) -> LogChannel<IssuedIo> {
         self.door.of_worker(worker)
     }
 
@@ -123,12 +124,12 @@ impl Iolog {
     }
 
     fn write(&mut self, io: &IssuedIo) -> io::Result<()> {
-        let request = &io.request;
+        let request = io.step.request();
         let word = match request.op {
             OpKind::Read => "read",
             OpKind::Write => "write",
             OpKind::Trim => "trim",
-            OpKind::Sync if request.data_only => "datasync",
+            OpKind::Sync if matches!(io.step, Step::Sync { data_only: true, .. }) => "datasync",
             OpKind::Sync => "sync",
         };
         self.last_us = io.at_ns / 1_000;

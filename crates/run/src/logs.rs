@@ -30,7 +30,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
-use trueio_engine::{LogChunk, LogDoor, LoggedIo, log_channel, operations};
+use trueio_engine::{LogChannel, LogChunk, LoggedIo, log_channel, operations};
 use trueio_model::{IoPriority, JobPlan, LogKind, LogPlan, LogWindow, OpKind, OpMix};
 
 /// Columns of a line of histograms before any are joined: fio's buckets.
@@ -78,7 +78,7 @@ impl SharedFiles {
 /// The logs of one phase.
 #[derive(Debug)]
 pub(crate) struct Logs {
-    door: LogDoor,
+    door: LogChannel,
     /// When the workers began, in milliseconds since 1970.
     began_unix_ms: Arc<AtomicU64>,
     writer: JoinHandle<Result<(), LogError>>,
@@ -117,7 +117,7 @@ impl Logs {
     }
 
     /// The door of a worker of the phase, counted from 0.
-    pub(crate) fn door(&self, worker: u32) -> LogDoor {
+    pub(crate) fn door(&self, worker: u32) -> LogChannel {
         self.door.of_worker(worker)
     }
 

@@ -5,7 +5,7 @@
 //! Source: fio(1), `rw` (the suffix), `rw_sequencer`, `percentage_random`, `blockalign`, `zonemode=strided`.
 
 use super::distribution::{BlockSampler, below};
-use super::op_index;
+use super::sizes::op_index;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use trueio_model::{OpKind, Steps};
 

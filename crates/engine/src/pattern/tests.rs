@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
+use trueio_model::{BlockSizes, Distribution};
 use trueio_model::{EngineKind, FilePlan, Pattern, Prepare, RangeSync, WriteSteps, Zones};
 
 const UNIT: u64 = 512;
@@ -44,10 +45,33 @@ fn with_files(mut plan: JobPlan, count: usize, selection: FileSelection) -> JobP
 }
 
 /// Requests until the generator says that it is done, at most `most`.
-fn take(plan: &JobPlan, worker: u32, most: usize) -> Vec<Request> {
+/// A step, with what most tests read of it as fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Taken {
+    op: OpKind,
+    file: u16,
+    offset: u64,
+    length: u32,
+    step: Step,
+}
+
+impl Taken {
+    fn begins_pass(&self) -> bool {
+        matches!(self.step, Step::NextPass { .. })
+    }
+}
+
+impl From<Step> for Taken {
+    fn from(step: Step) -> Self {
+        let Request { op, file, offset, length } = step.request();
+        Self { op, file, offset, length, step }
+    }
+}
+
+fn take(plan: &JobPlan, worker: u32, most: usize) -> Vec<Taken> {
     let mut generator = Generator::new(plan, worker);
     let mut out = Vec::new();
-    let mut block = [Request::NONE; REQUEST_BLOCK];
+    let mut block = [Step::NONE; REQUEST_BLOCK];
     while out.len() < most {
         let n = generator.refill(&mut block);
         if n == 0 {
@@ -55,18 +79,18 @@ fn take(plan: &JobPlan, worker: u32, most: usize) -> Vec<Request> {
             assert_eq!(generator.refill(&mut block), 0);
             return out;
         }
-        out.extend_from_slice(&block[..n]);
+        out.extend(block[..n].iter().copied().map(Taken::from));
     }
     out.truncate(most);
     out
 }
 
-fn bytes(requests: &[Request]) -> u64 {
+fn bytes(requests: &[Taken]) -> u64 {
     requests.iter().map(|r| u64::from(r.length)).sum()
 }
 
 /// How often each unit of the file was touched.
-fn touched(requests: &[Request], plan: &JobPlan, file: u16) -> Vec<u32> {
+fn touched(requests: &[Taken], plan: &JobPlan, file: u16) -> Vec<u32> {
     let region = &plan.files[usize::from(file)];
     let mut units = vec![0; (region.size_bytes / UNIT) as usize];
     for r in requests.iter().filter(|r| r.file == file && r.op != OpKind::Sync) {
@@ -185,7 +209,7 @@ proptest! {
         plan.limits.is_time_based = true;
         let unit = Sizes::new(&plan.pattern.write_sizes, false).each().into_iter().fold(0, gcd);
         let whole = blocks * UNIT / unit * unit;
-        let requests: Vec<Request> = take(&plan, 0, 30_000).into_iter().filter(|r| r.file == 0).collect();
+        let requests: Vec<Taken> = take(&plan, 0, 30_000).into_iter().filter(|r| r.file == 0).collect();
         let mut rest = &requests[..];
         for pass in 0..2 {
             let mut end = 0;
@@ -241,7 +265,7 @@ proptest! {
             match r.op {
                 OpKind::Write => writes += 1,
                 OpKind::Sync => {
-                    prop_assert_eq!((writes, r.data_only), (every, data_only));
+                    prop_assert_eq!((writes, r.step), (every, Step::Sync { file: r.file, data_only }));
                     writes = 0;
                 }
                 _ => {}
@@ -270,7 +294,8 @@ proptest! {
             }
             let (begin, end) = written[usize::from(r.file)].take().expect("a call follows a write");
             prop_assert_eq!((writes, r.file, r.offset), (every, last, begin));
-            prop_assert_eq!(r.range_bytes(), Some((end - begin).next_multiple_of(4096)));
+            let bytes = (end - begin).next_multiple_of(4096);
+            prop_assert_eq!(r.step, Step::SyncRange { file: r.file, offset: r.offset, bytes });
             writes = 0;
         }
         prop_assert!(writes <= every);
@@ -413,7 +438,7 @@ fn a_plain_job_and_the_general_path_visit_the_same_blocks() {
     let plain = plan(1_000, 0, WRITE, ONCE, BlockSizes::Fixed(UNIT));
     let mut general = plain.clone();
     general.flush.fsync_every = 7;
-    let general: Vec<Request> = take(&general, 0, usize::MAX).into_iter().filter(|r| r.op == OpKind::Write).collect();
+    let general: Vec<Taken> = take(&general, 0, usize::MAX).into_iter().filter(|r| r.op == OpKind::Write).collect();
     assert_eq!(take(&plain, 0, usize::MAX), general);
 }
 
@@ -433,24 +458,24 @@ fn mean_sizes_are_those_of_the_draw() {
 }
 
 /// The first `count` requests of a plan with `steps` over 16 blocks of 4 KiB.
-fn stepped(order: Order, steps: Steps, sizes: BlockSizes, count: u64) -> Vec<Request> {
+fn stepped(order: Order, steps: Steps, sizes: BlockSizes, count: u64) -> Vec<Taken> {
     let mut plan = plan(16 * 8, 0, OpMix::Only(OpKind::Write), order, sizes);
     plan.pattern.steps = steps;
     plan.limits.io_count = Some(count);
     plan.limits.is_time_based = true;
     let mut generator = Generator::new(&plan, 0);
-    let mut block = [Request::NONE; REQUEST_BLOCK];
+    let mut block = [Step::NONE; REQUEST_BLOCK];
     let mut all = Vec::new();
     loop {
         let n = generator.refill(&mut block);
         if n == 0 {
             return all;
         }
-        all.extend_from_slice(&block[..n]);
+        all.extend(block[..n].iter().copied().map(Taken::from));
     }
 }
 
-fn blocks_of(requests: &[Request]) -> Vec<u64> {
+fn blocks_of(requests: &[Taken]) -> Vec<u64> {
     requests.iter().map(|request| request.offset / 4096).collect()
 }
 
@@ -495,12 +520,12 @@ fn writes_of_a_mixed_job_may_have_other_offsets_than_its_reads() {
         plan.limits.io_count = Some(8000);
         plan.limits.is_time_based = true;
         let mut generator = Generator::new(&plan, 0);
-        let mut block = [Request::NONE; REQUEST_BLOCK];
+        let mut block = [Step::NONE; REQUEST_BLOCK];
         let mut all = Vec::new();
         loop {
             match generator.refill(&mut block) {
                 0 => break,
-                n => all.extend(block[..n].iter().filter(|request| request.op == op).map(|request| request.offset)),
+                n => all.extend(block[..n].iter().map(Step::request).filter(|io| io.op == op).map(|io| io.offset)),
             }
         }
         all
@@ -579,15 +604,15 @@ fn pages_are_dropped_between_two_passes_and_nothing_else_changes() {
                 plan.handling.invalidates_each_pass = true;
                 let dropping = take(&plan, 0, 10_000);
                 let name = format!("{order:?} {mix:?} {files} {loops} {io_bytes}");
-                let kept: Vec<Request> = dropping.iter().filter(|request| !request.drops_pages()).copied().collect();
+                let kept: Vec<Taken> = dropping.iter().filter(|request| !request.begins_pass()).copied().collect();
                 // Of mixed random I/Os a block of requests draws in another order than single ones, equally at random.
                 if mix == READ || order == Order::Sequential {
                     assert_eq!(kept, plain, "{name}");
                 } else {
                     assert_eq!(kept.len(), plain.len(), "{name}");
                 }
-                assert!(!dropping.last().unwrap().drops_pages() && !dropping[0].drops_pages(), "{name}");
-                assert!(!dropping.windows(2).any(|two| two[0].drops_pages() && two[1].drops_pages()), "{name}");
+                assert!(!dropping.last().unwrap().begins_pass() && !dropping[0].begins_pass(), "{name}");
+                assert!(!dropping.windows(2).any(|two| two[0].begins_pass() && two[1].begins_pass()), "{name}");
                 let count = dropping.len() - kept.len();
                 // A mixed sequential job has a place for each direction, and each comes to the end by itself.
                 if mix == READ || order != Order::Sequential {
@@ -612,7 +637,7 @@ fn a_job_without_end_drops_pages_with_each_pass() {
     plan.limits.is_time_based = true;
     plan.handling.invalidates_each_pass = true;
     let requests = take(&plan, 0, 505);
-    let places: Vec<usize> = (0..505).filter(|index| requests[*index].drops_pages()).collect();
+    let places: Vec<usize> = (0..505).filter(|index| requests[*index].begins_pass()).collect();
     assert_eq!(places, [100, 201, 302, 403, 504]);
 }
 
@@ -632,9 +657,9 @@ fn files_are_made_again_between_two_passes_over_all_of_them() {
                 (plan.limits.loops, plan.limits.io_bytes) = (loops, (of_pass * passes) as u64 * UNIT);
                 plan.handling.remakes_each_pass = true;
                 let requests = take(&plan, 0, 10_000);
-                let places: Vec<usize> = (0..requests.len()).filter(|at| requests[*at].drops_pages()).collect();
+                let places: Vec<usize> = (0..requests.len()).filter(|at| requests[*at].begins_pass()).collect();
                 assert_eq!(places, [of_pass, 2 * of_pass + 1], "{order:?} {files} {selection:?} {loops}");
-                assert!(places.iter().all(|at| requests[*at].data_only), "all files");
+                assert!(places.iter().all(|at| requests[*at].step == Step::NextPass { file: None }), "all files");
             }
         }
     }
@@ -660,7 +685,7 @@ fn no_file_that_was_made_again_goes_on_behind_a_hole() {
             let name = format!("{selection:?} {sizes:?} {loops}");
             let (mut lengths, mut remade) = ([0; 3], 0);
             for request in take(&plan, 0, 2_000) {
-                if request.drops_pages() {
+                if request.begins_pass() {
                     (lengths, remade) = ([0; 3], remade + 1);
                     continue;
                 }
@@ -678,7 +703,7 @@ fn no_file_that_was_made_again_goes_on_behind_a_hole() {
     plan.limits.is_time_based = true;
     plan.handling.remakes_each_pass = true;
     let requests = take(&plan, 0, 2_000);
-    for pass in requests.split(Request::drops_pages).skip(1).filter(|pass| pass.len() == 200) {
+    for pass in requests.split(Taken::begins_pass).skip(1).filter(|pass| pass.len() == 200) {
         let mut blocks: Vec<u64> = pass.iter().filter(|one| one.file == 1).map(|one| one.offset).collect();
         blocks.sort_unstable();
         blocks.dedup();

@@ -1,8 +1,9 @@
-//! Creates the worker of a measured job: its buffers, engine and clock.
+//! Creates the worker of a measured job: its buffers, engine, clock and stages.
 
-use super::{Worker, WorkerContext};
+use super::Worker;
 use crate::buffers::Buffers;
-use crate::clock::{AnyClock, VirtualClock};
+use crate::clock::{AnyClock, Clock, VirtualClock};
+use crate::context::WorkerContext;
 use crate::engines::{
     BlockingEngine, Dircreate, Dirdelete, Dirstat, Engine, EngineError, EngineSetup, Falloc, Filecreate, Filedelete,
     Filestat, Ftruncate, IoUringEngine, LibaioEngine, MmapEngine, NamesEngine, NullEngine, PosixaioEngine, Psync,
@@ -10,12 +11,14 @@ use crate::engines::{
 };
 use crate::recorder::WorkerReport;
 use crate::seed::worker_seed;
+use crate::stages::{JobStages, NoStages};
+use crate::view::{LoopState, StepQueue};
 use trueio_model::{BlockSizes, EngineKind, OpKind, OpMix, error_line};
 
 /// Runs the worker of a measured job to its end, on the engine and clock that the plan names. Blocks until the
 /// phase's start is opened.
 ///
-/// The calling thread is used as it is: whoever calls has set its processors, priorities and credentials. Jobs
+/// The calling thread is used as it is: the caller has set its processors, priorities and credentials. Jobs
 /// without measured I/O (`exec`, `cpuio`, a command, `create_only`) fail here; crate `run` has their runners.
 pub fn run_worker(context: &WorkerContext<'_>) -> WorkerReport {
     prepared(context).unwrap_or_else(|error| context.give_up(error))
@@ -89,14 +92,31 @@ fn prepared(context: &WorkerContext<'_>) -> Result<WorkerReport, String> {
         EngineKind::Simulated => {
             let device = plan.simulated.as_ref().ok_or("engine `simulated` needs a device model")?;
             let clock = VirtualClock::default();
-            Ok(Worker::new(context, SimulatedEngine::new(&setup, device, clock.clone()), clock, pool).run())
+            Ok(run_worker_on(context, SimulatedEngine::new(&setup, device, clock.clone()), clock, pool))
         }
     }
 }
 
 fn on_real_clock<E: Engine>(context: &WorkerContext<'_>, engine: E, pool: Buffers) -> Result<WorkerReport, String> {
     Ok(match context.clock {
-        AnyClock::Tsc(clock) => Worker::new(context, engine, clock, pool).run(),
-        AnyClock::Monotonic(clock) => Worker::new(context, engine, clock, pool).run(),
+        AnyClock::Tsc(clock) => run_worker_on(context, engine, clock, pool),
+        AnyClock::Monotonic(clock) => run_worker_on(context, engine, clock, pool),
     })
+}
+
+/// Runs a worker on an engine that was made over `pool`'s region, with the stages of its job. A job without stages runs
+/// a loop that was compiled without them.
+pub fn run_worker_on<E: Engine, C: Clock>(
+    context: &WorkerContext<'_>,
+    engine: E,
+    clock: C,
+    pool: Buffers,
+) -> WorkerReport {
+    let steps = StepQueue::new(context);
+    let (stages, fault) = JobStages::new(context, &clock, &steps);
+    let state = LoopState::new::<E>(context, &clock, pool, steps, fault);
+    match stages.is_empty() {
+        true => Worker { engine, clock, state, stages: NoStages }.run(),
+        false => Worker { engine, clock, state, stages }.run(),
+    }
 }

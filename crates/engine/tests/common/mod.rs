@@ -13,8 +13,8 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use trueio_engine::{
-    AnyClock, Flow, Gate, IssuedIo, LogDoor, LoggedIo, Progress, Snapshot, Start, TargetFile, TrimCall, WorkerContext,
-    WorkerReport, availability, choose_clock, log_channel, run_worker,
+    AnyClock, Flow, Gate, IssuedIo, LogChannel, LoggedIo, Progress, Snapshot, Start, TargetFile, TrimCall,
+    WorkerContext, WorkerReport, availability, choose_clock, log_channel, run_worker,
 };
 use trueio_model::{
     Arrivals, BlockSizes, EngineKind, FilePlan, Histogram, IoPriority, JobPlan, OpKind, OpMix, OpRecord, Order, Pace,
@@ -52,8 +52,8 @@ pub struct Job {
     pub files: Vec<TargetFile>,
     pub stop: Arc<AtomicBool>,
     pub worker: u32,
-    pub log: Option<LogDoor>,
-    pub iolog: Option<LogDoor<IssuedIo>>,
+    pub log: Option<LogChannel>,
+    pub iolog: Option<LogChannel<IssuedIo>>,
     pub snapshot: Option<Arc<Snapshot>>,
     pub judge: Option<Arc<dyn trueio_engine::SpanJudge>>,
     pub flow: Option<Arc<trueio_engine::Flow>>,

@@ -1,0 +1,246 @@
+//! What a worker is given, and how it tells the others of its phase where it is.
+
+use crate::clock::AnyClock;
+use crate::flow::Flow;
+use crate::log::{IssuedIo, LogChannel};
+use crate::recorder::{Progress, WorkerReport};
+use crate::snapshot::Snapshot;
+use crate::source::BodySource;
+use crate::span::SpanJudge;
+use crate::start::{Gate, Start};
+use crate::target::TargetFile;
+use crate::zones::ZoneMap;
+use std::cell::Cell;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use trueio_model::{JobPlan, SourcePlan};
+
+/// How far a worker is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Passed {
+    /// It makes itself ready.
+    #[default]
+    Nothing,
+    /// It was ready at the start.
+    Start,
+    /// It has done its last measured I/O.
+    End,
+}
+
+/// Functions outside this crate that a worker calls before and after its I/Os.
+#[derive(Debug, Clone, Copy)]
+pub struct Host {
+    /// Creates a file in the current directory for what verification keeps.
+    pub create_file: fn(&Path) -> io::Result<File>,
+    /// Opens the body that a job with a source writes. The error is a sentence.
+    pub open_body: fn(&SourcePlan) -> Result<Box<dyn BodySource>, String>,
+}
+
+impl Default for Host {
+    /// New files only, and no sources.
+    fn default() -> Self {
+        Self {
+            create_file: |path| File::create_new(path),
+            open_body: |plan| Err(format!("the source `{}` cannot be fetched by the engine alone", plan.address)),
+        }
+    }
+}
+
+/// What a worker is given next to its plan.
+#[derive(Debug)]
+pub struct WorkerContext<'a> {
+    /// The job.
+    pub plan: &'a JobPlan,
+    /// Which of the job's workers, from 0.
+    pub worker: u32,
+    /// The job's files, opened; empty for engines that touch none.
+    pub files: &'a [TargetFile],
+    /// Set by whoever wants the run to end early.
+    pub stop: &'a AtomicBool,
+    /// The phase's start.
+    pub start: &'a Start,
+    /// Where live figures go.
+    pub progress: &'a Progress,
+    /// The clock, made once for the run.
+    pub clock: AnyClock,
+    /// The number of the window in which requests are traced now, 0 for none; `None` if they never are.
+    pub sample_window: Option<&'a AtomicU32>,
+    /// Where each I/O goes, if it is to be logged.
+    pub log: Option<LogChannel>,
+    /// Where each I/O goes that is issued, if it is to be written down for a replay.
+    pub iolog: Option<LogChannel<IssuedIo>>,
+    /// Where results go that are asked for while the worker runs.
+    pub snapshot: Option<&'a Snapshot>,
+    /// Who judges the worker's spans, if the job ends when it is steady.
+    pub judge: Option<&'a dyn SpanJudge>,
+    /// The zones of the job's files, in their order, if it writes them by the rules of zoned devices.
+    pub zones: &'a [Arc<ZoneMap>],
+    /// The flow that the worker belongs to.
+    pub flow: Option<&'a Flow>,
+    /// The gates of the jobs that must have ended before this one begins.
+    pub waits_for: &'a [&'a Gate],
+    /// The gates of the jobs that do I/O beside this one, if it is to end with them.
+    pub ends_with: &'a [&'a Gate],
+    /// The gate at which others wait for this job.
+    pub gate: Option<&'a Gate>,
+    /// What the runner provides.
+    pub host: Host,
+    /// How far the worker is, for whoever has to say that it will come no further.
+    pub passed: Cell<Passed>,
+}
+
+impl<'a> WorkerContext<'a> {
+    /// The first worker of a job that is alone: nobody waits for it or looks at it, and nothing is written down.
+    pub fn new(
+        plan: &'a JobPlan,
+        files: &'a [TargetFile],
+        stop: &'a AtomicBool,
+        start: &'a Start,
+        progress: &'a Progress,
+        clock: AnyClock,
+    ) -> Self {
+        Self {
+            plan,
+            worker: 0,
+            files,
+            stop,
+            start,
+            progress,
+            clock,
+            sample_window: None,
+            log: None,
+            iolog: None,
+            snapshot: None,
+            judge: None,
+            zones: &[],
+            flow: None,
+            waits_for: &[],
+            ends_with: &[],
+            gate: None,
+            host: Host::default(),
+            passed: Cell::default(),
+        }
+    }
+}
+
+impl WorkerContext<'_> {
+    /// Returns true if the run is to end early.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// Returns the path of a file, for messages.
+    pub(crate) fn path(&self, file: u16) -> String {
+        self.files.get(usize::from(file)).map_or_else(String::new, |file| file.path.clone())
+    }
+
+    /// The worker is ready; returns when the phase begins.
+    pub(crate) fn ready(&self) {
+        self.passed.set(Passed::Start);
+        self.start.reached();
+    }
+
+    /// The worker is ready; returns when it may begin.
+    pub fn reached(&self) {
+        self.ready();
+        self.waits_for.iter().for_each(|gate| gate.wait(self.stop));
+    }
+
+    /// Ends the jobs beside the worker's, if it is to. [`Self::finished`] does so, too; who shares something with them does it
+    /// before it leaves that, so that they do not go on alone meanwhile.
+    pub(crate) fn end_others(&self, has_failed: bool) {
+        let scheduling = &self.plan.scheduling;
+        // A job without a measured part has not ended first: it never ran beside the others.
+        let ends_others = scheduling.ends_others && !self.plan.handling.creates_only;
+        if ends_others || scheduling.ends_others_on_error && has_failed {
+            // The phase has a flag of its own where a job ends others.
+            self.stop.store(true, Relaxed);
+        }
+    }
+
+    /// The worker has done its last measured I/O; ends those beside it if the job is to, and returns when the phase's
+    /// end is released.
+    pub fn finished(&self, has_failed: bool) {
+        self.end_others(has_failed);
+        self.passed.set(Passed::End);
+        if let Some(gate) = self.gate {
+            gate.leave();
+        }
+        self.start.finished();
+    }
+
+    /// For whoever catches a worker that panicked: nobody waits for it, wherever it was.
+    pub fn abandon(&self) {
+        let passed = self.passed.replace(Passed::End);
+        if passed == Passed::End {
+            return;
+        }
+        if let Some(gate) = self.gate {
+            gate.leave();
+        }
+        self.start.abandon(passed == Passed::Nothing);
+    }
+
+    /// Passes the start and the end of a worker that cannot run, so that no other worker waits for it.
+    pub fn give_up(&self, reason: String) -> WorkerReport {
+        self.publish(WorkerReport::empty);
+        if let Some(judge) = self.judge {
+            judge.leaves(0);
+        }
+        self.ready();
+        self.finished(true);
+        WorkerReport::failed(reason)
+    }
+
+    /// Publishes the final report; later snapshots return it.
+    pub fn publish(&self, report: impl FnOnce() -> WorkerReport) {
+        if let Some(snapshot) = self.snapshot {
+            snapshot.settle(report());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::choose_clock;
+    use std::time::Duration;
+    use trueio_model::EngineKind;
+
+    /// Goal: a worker that panics is waited for neither at the start nor at the end, and is nobody else's stand-in there.
+    /// Method: two workers; the one is abandoned at each place, then the other passes the rest.
+    #[test]
+    fn a_worker_that_is_abandoned_counts_once_wherever_it_was() {
+        let plan = JobPlan::plain(EngineKind::Null, 1 << 20);
+        for passed in [Passed::Nothing, Passed::Start, Passed::End] {
+            let (stop, start, progress, clock) =
+                (AtomicBool::new(false), Start::new(), Progress::default(), choose_clock());
+            let gate = Gate::new(2);
+            let context = || WorkerContext {
+                gate: Some(&gate),
+                ..WorkerContext::new(&plan, &[], &stop, &start, &progress, clock)
+            };
+            start.open();
+            let (first, second) = (context(), context());
+            if passed != Passed::Nothing {
+                first.reached();
+            }
+            if passed == Passed::End {
+                first.finished(false);
+            }
+            first.abandon();
+            first.abandon();
+            start.wait_for(1);
+            assert_eq!(start.counted(), (1, 1), "{passed:?}");
+            assert!(!start.wait_finished(2, Duration::ZERO), "{passed:?}: the other has not ended");
+            assert_eq!(gate.count(), 1, "{passed:?}: the other is still there");
+            second.reached();
+            second.finished(false);
+            assert!(start.wait_finished(2, Duration::ZERO));
+            assert_eq!((start.counted(), gate.count()), ((2, 2), 0));
+        }
+    }
+}

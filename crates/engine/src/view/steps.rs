@@ -1,0 +1,123 @@
+//! The steps that a worker takes next, and how many it has taken.
+
+use crate::context::WorkerContext;
+use crate::pattern::Generator;
+use crate::replay::Replay;
+use crate::request::{REQUEST_BLOCK, Request, Step};
+
+/// A block of steps from the generator.
+#[derive(Debug)]
+pub(crate) struct StepQueue {
+    generator: Generator,
+    block: [Step; REQUEST_BLOCK],
+    // Narrower than the counters of the queue: of two neighbours of one width LLVM makes a single vector addition, and
+    // reading back one half of what was stored as a whole stalls (6 ns an I/O on the null engine).
+    at: u32,
+    end: u32,
+    /// Steps taken before this block.
+    taken_before: u64,
+    /// The generator has no more: every step of the job was taken.
+    is_exhausted: bool,
+}
+
+impl StepQueue {
+    pub(crate) fn new(context: &WorkerContext<'_>) -> Self {
+        let mut generator = Generator::new(context.plan, context.worker);
+        if context.plan.output.shows_draws {
+            generator.show_draws();
+        }
+        Self { generator, block: [Step::NONE; REQUEST_BLOCK], at: 0, end: 0, taken_before: 0, is_exhausted: false }
+    }
+
+    /// Returns the next step without taking it; `None` if the block is used up.
+    #[inline(always)]
+    pub(crate) fn peek(&self) -> Option<Step> {
+        if self.at == self.end { None } else { Some(self.block[self.at as usize]) }
+    }
+
+    /// Takes the step that [`Self::peek`] returns.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self) {
+        self.at += 1;
+    }
+
+    /// Returns how many steps were taken: what a verify pass replays.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken_before + u64::from(self.at)
+    }
+
+    /// Takes the next block from the generator; `elapsed_ns` returns the nanoseconds since the start, and `refilled` changes
+    /// the block and returns how many of its steps are used. False if the job has no more steps.
+    pub(crate) fn refill(
+        &mut self,
+        elapsed_ns: impl FnOnce() -> u64,
+        refilled: impl FnOnce(&mut [Step], u64) -> usize,
+    ) -> bool {
+        self.taken_before += u64::from(self.end);
+        if self.generator.depends_on_time() {
+            self.generator.set_time(elapsed_ns());
+        }
+        let count = self.generator.refill(&mut self.block);
+        self.end = refilled(&mut self.block[..count], self.taken_before) as u32;
+        self.at = 0;
+        self.is_exhausted = self.end == 0;
+        !self.is_exhausted
+    }
+
+    /// Returns true if every step of the job was taken.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.is_exhausted
+    }
+
+    /// The job has done all that it was to do, whatever steps are left.
+    pub(crate) fn exhaust(&mut self) {
+        self.is_exhausted = true;
+    }
+
+    pub(crate) fn generator(&self) -> &Generator {
+        &self.generator
+    }
+
+    /// Returns what every offset (from its region's start) and length is a multiple of, in bytes.
+    pub(crate) fn unit_bytes(&self) -> u64 {
+        self.generator.unit_bytes()
+    }
+
+    /// Returns the block of the file's region that was drawn for the step that was taken last, if it was drawn.
+    pub(crate) fn drawn(&self) -> Option<u64> {
+        match self.block[self.at as usize - 1] {
+            Step::Io(request) => self.generator.drawn(&request),
+            _ => None,
+        }
+    }
+
+    /// Returns when the next step of a log is due, in nanoseconds since the start; `None` if it has no time.
+    pub(crate) fn replay_due_ns(&mut self) -> Option<u64> {
+        let at = self.at as usize;
+        self.generator.replay().and_then(|replay| replay.due_ns(at))
+    }
+
+    /// Returns how many steps of a log were due by `until_ns` and were not taken.
+    pub(crate) fn replay_backlog(&mut self, until_ns: u64) -> u64 {
+        let (at, end) = (self.at as usize, self.end as usize);
+        self.generator.replay().map_or(0, |replay| replay.backlog(at, end, until_ns))
+    }
+
+    /// Returns why a log has no more steps, if it is not the log's end.
+    pub(crate) fn fault(&mut self) -> Option<String> {
+        self.generator.replay().and_then(Replay::fault)
+    }
+
+    /// Asserts what planner and engine share: an I/O moves something and stays within its file's region.
+    #[inline(always)]
+    pub(crate) fn assert_planned(context: &WorkerContext<'_>, request: &Request) {
+        debug_assert!(request.length > 0, "an I/O of no bytes: {request:?}");
+        debug_assert!(
+            context.plan.files.get(usize::from(request.file)).is_none_or(|file| {
+                request.offset >= file.offset_bytes
+                    && request.offset + u64::from(request.length) <= file.offset_bytes + file.size_bytes
+            }),
+            "an I/O outside of its file's region: {request:?}"
+        );
+    }
+}
