@@ -63,6 +63,31 @@ pub struct OptionRow {
     /// Options that a nearer setting of this one replaces: a job's `bssplit` replaces a `bs` of `[defaults]`. Both at
     /// the same level are a contradiction, which the plan refuses.
     pub replaces: &'static [&'static str],
+    /// When it has an effect, and when it does not.
+    pub scope: &'static [Scope],
+}
+
+/// When an option has an effect. What is set without effect is noted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// On I/O that is measured: not where only files are created (`create_only`).
+    Measured,
+    /// With engines that do no I/O, too; all other options have none there.
+    WithoutIo,
+    /// Where another program does the I/O, too; all other options are refused there.
+    WithCommand,
+    /// Not where a log is replayed: the log sets it.
+    ByLog,
+    /// Where a log is replayed.
+    Replay,
+    /// On jobs that write.
+    Writes,
+    /// Next to `verify`.
+    Verify,
+    /// Next to `zonemode = zbd`.
+    Zones,
+    /// Next to a log that is written.
+    Logs,
 }
 
 /// The value of an option that is not set.
@@ -254,6 +279,7 @@ impl<T> Draft<T> {
             section: Section::Pattern,
             index: 0,
             replaces: &[],
+            scope: &[],
         };
         Self { row, reads: PhantomData }
     }
@@ -291,6 +317,12 @@ impl<T> Draft<T> {
     /// Sets the options that a nearer setting of this one replaces.
     pub const fn replaces(mut self, names: &'static [&'static str]) -> Self {
         self.row.replaces = names;
+        self
+    }
+
+    /// Sets when the option has an effect.
+    pub const fn scope(mut self, scope: &'static [Scope]) -> Self {
+        self.row.scope = scope;
         self
     }
 

@@ -1,6 +1,6 @@
 //! One job's options, resolved: a value and an origin for each row of the table.
 
-use crate::option::{DefaultValue, Opt, OptionRow, Read};
+use crate::option::{DefaultValue, Opt, OptionRow, Read, Scope};
 use crate::refusal::{Refusal, Rule};
 use crate::table::{TABLE, place_of, row, suggestion};
 use crate::value::Value;
@@ -160,7 +160,12 @@ impl Values {
         }
     }
 
-    /// The options that somebody spoke about.
+    /// Returns the rows that have an effect in this scope.
+    pub(crate) fn rows_of(&self, scope: Scope) -> Vec<&'static OptionRow> {
+        self.items.iter().map(|item| item.row).filter(|row| row.scope.contains(&scope)).collect()
+    }
+
+    /// Returns the options that are set.
     pub(crate) fn all_set(&self) -> impl Iterator<Item = &'static OptionRow> {
         self.items.iter().map(|item| item.row).filter(|row| self.is_set(*row))
     }

@@ -7,14 +7,8 @@ pub(crate) mod steps;
 pub(crate) mod zones;
 
 use crate::input::{Decisions, JobInput};
-use crate::option::OptionRow;
-use crate::options::content::rows::{
-    BUFFER_COMPRESS_PERCENTAGE, BUFFER_PATTERN, DEDUPE_PERCENTAGE, REFILL_BUFFERS, TRIM_PERCENTAGE, VERIFY,
-    VERIFY_ONLY, ZERO_BUFFERS,
-};
-use crate::options::durability::rows::{
-    ATOMIC, END_FDATASYNC, END_FSYNC, FDATASYNC, FSYNC, FSYNC_ON_CLOSE, RWF_DSYNC, SYNC, SYNC_FILE_RANGE,
-};
+use crate::option::{OptionRow, Scope};
+use crate::options::content::rows::{TRIM_PERCENTAGE, VERIFY, VERIFY_ONLY};
 use crate::options::shape::{Ops, Shape};
 use crate::refusal::{Refusal, Rule};
 use crate::seed::splitmix64;
@@ -99,23 +93,7 @@ fn plan_ops(job: &JobInput<'_>, decisions: &mut Decisions) -> Result<Ops, Refusa
         decisions.note_unused(job, &[NORANDOMMAP.row(), RANDOM_DISTRIBUTION.row()], "the job is sequential");
     }
     if !ops.has(OpKind::Write) {
-        let names = [
-            SYNC.row(),
-            FSYNC.row(),
-            FDATASYNC.row(),
-            END_FSYNC.row(),
-            END_FDATASYNC.row(),
-            FSYNC_ON_CLOSE.row(),
-            SYNC_FILE_RANGE.row(),
-            RWF_DSYNC.row(),
-            ATOMIC.row(),
-            ZERO_BUFFERS.row(),
-            BUFFER_PATTERN.row(),
-            REFILL_BUFFERS.row(),
-            BUFFER_COMPRESS_PERCENTAGE.row(),
-            DEDUPE_PERCENTAGE.row(),
-        ];
-        decisions.note_unused(job, &names, "the job does not write");
+        decisions.note_unused(job, &job.rows_of(Scope::Writes), "the job does not write");
     }
     Ok(ops)
 }

@@ -4,118 +4,12 @@
 //! empty one, and nobody waits for what is never measured.
 
 use crate::input::{Decisions, JobInput};
-use crate::option::OptionRow;
-use crate::options::content::rows::{VERIFY, VERIFY_ONLY};
-use crate::options::durability::rows::{
-    END_FDATASYNC, END_FSYNC, FDATASYNC, FSYNC, FSYNC_ON_CLOSE, PRE_READ, SYNC_FILE_RANGE,
-};
-use crate::options::engine::rows::{
-    CPUCHUNKS, CPULOAD, CPUMODE, EXIT_ON_IO_DONE, GRACE_TIME, IOENGINE, NUMJOBS, PROGRAM, STD_REDIRECT,
-};
-use crate::options::limits::rows::{
-    EXITALL, EXITALL_ON_ERROR, FILL_DEVICE, LOOPS, NUMBER_IOS, RAMP_TIME, RUNTIME, STARTDELAY, STEADYSTATE_DURATION,
-    STONEWALL, TIME_BASED, WAIT_FOR,
-};
-use crate::options::output::rows::{
-    BWAVGTIME, CLAT_PERCENTILES, DISABLE_BW_MEASUREMENT, DISABLE_CLAT, DISABLE_LAT, DISABLE_SLAT, GROUP_REPORTING,
-    GTOD_REDUCE, IOPSAVGTIME, LAT_PERCENTILES, NEW_GROUP, PERCENTILE_LIST, SLAT_PERCENTILES, UNIFIED_RW_REPORTING,
-    WRITE_BW_LOG, WRITE_HIST_LOG, WRITE_IOLOG, WRITE_IOPS_LOG, WRITE_LAT_LOG,
-};
-use crate::options::pace::rows::{
-    FLOW, LATENCY_TARGET, MAX_LATENCY, RATE, RATE_IOPS, RATE_IOPS_MIN, RATE_MIN, THINKTIME,
-};
-use crate::options::pattern::rows::{RANDREPEAT, RANDSEED, READ_IOLOG};
-use crate::options::process::rows::{
-    CONTINUE_ON_ERROR, CPUS_ALLOWED, CPUS_ALLOWED_POLICY, GID, NICE, PRIO, PRIOCLASS, PRIOHINT, STRACE, TRACE_SYSCALLS,
-    UID,
-};
-use crate::options::target::rows::{CREATE_ONLY, DIRECTORY, LOCKFILE, UNLINK, UNLINK_EACH_LOOP};
+use crate::option::{OptionRow, Scope};
+use crate::options::content::rows::VERIFY_ONLY;
+use crate::options::limits::rows::{RAMP_TIME, RUNTIME};
+use crate::options::target::rows::CREATE_ONLY;
 use crate::refusal::{Refusal, Rule};
 use trueio_model::{EngineKind, Guard, JobPlan, LogPlan};
-
-/// What means something for an engine without I/O.
-const MEANINGFUL: &[&OptionRow] = &[
-    BWAVGTIME.row(),
-    CLAT_PERCENTILES.row(),
-    CPUCHUNKS.row(),
-    CPULOAD.row(),
-    CPUMODE.row(),
-    CPUS_ALLOWED.row(),
-    CPUS_ALLOWED_POLICY.row(),
-    DIRECTORY.row(),
-    DISABLE_BW_MEASUREMENT.row(),
-    DISABLE_CLAT.row(),
-    DISABLE_LAT.row(),
-    DISABLE_SLAT.row(),
-    EXIT_ON_IO_DONE.row(),
-    EXITALL.row(),
-    EXITALL_ON_ERROR.row(),
-    GID.row(),
-    GRACE_TIME.row(),
-    GROUP_REPORTING.row(),
-    GTOD_REDUCE.row(),
-    IOENGINE.row(),
-    IOPSAVGTIME.row(),
-    LAT_PERCENTILES.row(),
-    NEW_GROUP.row(),
-    NICE.row(),
-    NUMJOBS.row(),
-    PERCENTILE_LIST.row(),
-    PRIO.row(),
-    PRIOCLASS.row(),
-    PRIOHINT.row(),
-    PROGRAM.row(),
-    RANDREPEAT.row(),
-    RANDSEED.row(),
-    RUNTIME.row(),
-    SLAT_PERCENTILES.row(),
-    STARTDELAY.row(),
-    STD_REDIRECT.row(),
-    STONEWALL.row(),
-    TIME_BASED.row(),
-    UID.row(),
-    UNIFIED_RW_REPORTING.row(),
-    UNLINK.row(),
-    WAIT_FOR.row(),
-];
-
-/// What is said of I/O that is measured.
-const MEASURED: &[&OptionRow] = &[
-    CONTINUE_ON_ERROR.row(),
-    END_FDATASYNC.row(),
-    END_FSYNC.row(),
-    FDATASYNC.row(),
-    FILL_DEVICE.row(),
-    FLOW.row(),
-    FSYNC.row(),
-    FSYNC_ON_CLOSE.row(),
-    LATENCY_TARGET.row(),
-    LOCKFILE.row(),
-    LOOPS.row(),
-    MAX_LATENCY.row(),
-    NUMBER_IOS.row(),
-    PRE_READ.row(),
-    RAMP_TIME.row(),
-    RATE.row(),
-    RATE_IOPS.row(),
-    RATE_IOPS_MIN.row(),
-    RATE_MIN.row(),
-    READ_IOLOG.row(),
-    RUNTIME.row(),
-    STEADYSTATE_DURATION.row(),
-    STRACE.row(),
-    SYNC_FILE_RANGE.row(),
-    THINKTIME.row(),
-    TIME_BASED.row(),
-    TRACE_SYSCALLS.row(),
-    UNLINK_EACH_LOOP.row(),
-    VERIFY.row(),
-    WRITE_BW_LOG.row(),
-    WRITE_HIST_LOG.row(),
-    WRITE_IOLOG.row(),
-    WRITE_IOPS_LOG.row(),
-    WRITE_LAT_LOG.row(),
-];
 
 /// Tells what has no effect on a job without a measured part.
 ///
@@ -133,13 +27,13 @@ pub(super) fn note_idle(values: &JobInput<'_>, engine: EngineKind) -> Result<(()
             };
             return Err(values.refuse(VERIFY_ONLY, rule));
         }
-        note(values, &mut decisions, "only files are made (`create_only`)", |row| MEASURED.contains(row));
+        note(values, &mut decisions, "only files are made (`create_only`)", |row| row.scope.contains(&Scope::Measured));
     } else if !engine.does_io() {
         let because = format!("{} does no I/O", engine.name());
         // With an end, the program runs through the ramps of those beside it.
         let has_ramp = values.get(RUNTIME).is_some();
         note(values, &mut decisions, &because, |row| {
-            !(MEANINGFUL.contains(row) || has_ramp && *row == RAMP_TIME.row())
+            !(row.scope.contains(&Scope::WithoutIo) || has_ramp && *row == RAMP_TIME.row())
         });
     }
     Ok(((), decisions))

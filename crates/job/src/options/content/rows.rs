@@ -1,6 +1,8 @@
 //! Options of section `content`: what is written, and its verification.
 
-use crate::option::{Opt, Section, Word, address, block_pattern, bytes, choice, count, pattern, percent, switch, word};
+use crate::option::{
+    Opt, Scope, Section, Word, address, block_pattern, bytes, choice, count, pattern, percent, switch, word,
+};
 use crate::value::Choice;
 use trueio_model::{BlockPattern, SourceAddress};
 
@@ -45,16 +47,19 @@ crate::option::rows! {
     Section::Content;
 
     pub const ZERO_BUFFERS: Opt<bool> = switch("zero_buffers")
+        .scope(&[Scope::WithCommand, Scope::Writes])
         .summary("Zeros are written instead of random content")
         .detail("Many devices and filesystems never store zeros; the record says that they were written.");
 
     pub const REFILL_BUFFERS: Opt<bool> = switch("refill_buffers")
+        .scope(&[Scope::Writes])
         .summary("Fresh content is generated for every write")
         .detail("Without it the buffers are filled once and each 4 KiB is stamped, so that no two writes are alike.");
 
     pub const BUFFER_PATTERN: Opt<Option<Vec<u8>>> = pattern("buffer_pattern")
         .unset("random content")
         .unit("bytes")
+        .scope(&[Scope::Writes])
         .summary("The same bytes are written over and over, from the beginning of each buffer to its end")
         .detail("`0xdeadface`, `\"text\"`, a decimal number, or several of them in a row. No write differs from \
                  another, and the record says so. In fio's job files and command lines `'name'` is the content \
@@ -84,6 +89,7 @@ crate::option::rows! {
     pub const BUFFER_COMPRESS_PERCENTAGE: Opt<u64> = percent("buffer_compress_percentage")
         .default("0")
         .unit("percent")
+        .scope(&[Scope::Writes])
         .summary("How much of each piece of content compresses away");
 
     pub const BUFFER_COMPRESS_CHUNK: Opt<u64> = bytes("buffer_compress_chunk")
@@ -96,6 +102,7 @@ crate::option::rows! {
     pub const DEDUPE_PERCENTAGE: Opt<u64> = percent("dedupe_percentage")
         .default("0")
         .unit("percent")
+        .scope(&[Scope::Writes])
         .summary("The share of blocks that repeat an earlier one");
 
     pub const DEDUPE_WORKING_SET_PERCENTAGE: Opt<Option<u64>> = percent("dedupe_working_set_percentage")
@@ -118,6 +125,7 @@ crate::option::rows! {
 
     pub const VERIFY: Opt<Word> = word("verify", VERIFY_WORDS)
         .default("none")
+        .scope(&[Scope::Measured, Scope::WithCommand])
         .summary("What was written is read back and compared, by this")
         .detail("Each block carries a header that names its offset and its write. A job that writes reads its \
                  blocks back at its end; a job that reads compares each block with the header that an earlier \
@@ -127,10 +135,12 @@ crate::option::rows! {
 
     pub const DO_VERIFY: Opt<bool> = switch("do_verify")
         .default("true")
+        .scope(&[Scope::Verify])
         .summary("A job that writes verifiable blocks reads them back at its end")
         .detail("If false, a later job compares them: one that reads, or one with `verify_only`.");
 
     pub const VERIFY_ONLY: Opt<bool> = switch("verify_only")
+        .scope(&[Scope::Verify])
         .summary("Nothing is written: the blocks that the job would write are read and compared")
         .detail("The job must be the same as the one that wrote, its seed included. With `verify_state_load` it \
                  compares as far as that one came.");
@@ -138,29 +148,34 @@ crate::option::rows! {
     pub const VERIFY_INTERVAL: Opt<Option<u64>> = bytes("verify_interval")
         .unset("one header a block")
         .unit("bytes")
+        .scope(&[Scope::Verify])
         .summary("From one verification header to the next")
         .detail("A part of the block without a rest, 48 bytes or more.");
 
     pub const VERIFY_OFFSET: Opt<u64> = bytes("verify_offset")
         .default("0")
         .unit("bytes")
+        .scope(&[Scope::Verify])
         .summary("Where in its interval the header stands, exchanged with the data there")
         .detail("0, or 48 bytes or more, so that the header and its place do not overlap.");
 
     pub const VERIFY_PATTERN: Opt<Option<BlockPattern>> = block_pattern("verify_pattern")
         .unset("the job's content")
         .unit("bytes")
+        .scope(&[Scope::WithCommand, Scope::Verify])
         .summary("What fills verified blocks")
         .detail("As `buffer_pattern`, and `%o` is the block's offset, eight bytes with the lowest first.");
 
     pub const VERIFY_PATTERN_INTERVAL: Opt<Option<u64>> = bytes("verify_pattern_interval")
         .unset("once, with the block")
         .unit("bytes")
+        .scope(&[Scope::Verify])
         .summary("From one beginning of `verify_pattern` to the next")
         .detail("`%o` is then the offset of that beginning: with 512, of each sector.");
 
     pub const VERIFY_POLICY: Opt<Word> = word("verify_policy", VERIFY_POLICY_WORDS)
         .default("completed")
+        .scope(&[Scope::Verify])
         .summary("Which writes are compared")
         .detail("`verify_state_load` needs it, too, to compare later, such as after a power cut, what a run \
                  that ended had synced. Where nothing was synced, nothing is compared, and the run fails.");
@@ -168,6 +183,7 @@ crate::option::rows! {
     pub const VERIFY_BACKLOG: Opt<u64> = count("verify_backlog", 0, 1 << 20)
         .default("0")
         .unit("writes")
+        .scope(&[Scope::Verify])
         .summary("Writes after which they are read back at once; 0: only at the end")
         .detail("Within the measured time, and not counted as reads. What is buffered may come from the page \
                  cache; at the end all is read from the disk once more.");
@@ -175,44 +191,54 @@ crate::option::rows! {
     pub const VERIFY_BACKLOG_BATCH: Opt<u64> = count("verify_backlog_batch", 0, 1 << 20)
         .default("0")
         .unit("blocks")
+        .scope(&[Scope::Verify])
         .summary("How many of the `verify_backlog` are read back in one go; 0: all");
 
     pub const VERIFY_ASYNC: Opt<u32> = count("verify_async", 0, 64)
         .default("0")
         .unit("threads")
+        .scope(&[Scope::Verify])
         .summary("Threads that compare what is read back at the end; 0: the worker does");
 
     pub const VERIFY_FATAL: Opt<bool> = switch("verify_fatal")
+        .scope(&[Scope::Verify])
         .summary("The first block that differs ends the job")
         .detail("A run in which a block differs fails in any case.");
 
     pub const VERIFY_DUMP: Opt<bool> = switch("verify_dump")
+        .scope(&[Scope::Verify])
         .summary("Blocks that differ are kept in files of the current directory")
         .detail("The first 16, as `NAME.OFFSET.received`.");
 
     pub const VERIFY_STATE_SAVE: Opt<bool> = switch("verify_state_save")
+        .scope(&[Scope::Verify])
         .summary("How far the job came is kept in a file of the current directory")
         .detail("`local-JOB-WORKER-verify.state`, also when the run is interrupted. fio's default is true.");
 
     pub const VERIFY_STATE_LOAD: Opt<bool> = switch("verify_state_load")
+        .scope(&[Scope::Verify])
         .summary("`verify_only` compares as far as the saved state says, and only what that run wrote");
 
     pub const TRIM_PERCENTAGE: Opt<u64> = percent("trim_percentage")
         .default("0")
         .unit("percent")
+        .scope(&[Scope::Verify])
         .summary("The share of verified blocks that is trimmed after it was written");
 
     pub const TRIM_VERIFY_ZERO: Opt<bool> = switch("trim_verify_zero")
         .default("true")
+        .scope(&[Scope::Verify])
         .summary("Trimmed blocks must read as zeros; otherwise they are not looked at");
 
     pub const TRIM_BACKLOG: Opt<u64> = count("trim_backlog", 0, 1 << 20)
         .default("0")
         .unit("writes")
+        .scope(&[Scope::Verify])
         .summary("Writes after which the share `trim_percentage` of them is trimmed");
 
     pub const TRIM_BACKLOG_BATCH: Opt<u64> = count("trim_backlog_batch", 0, 1 << 20)
         .default("0")
         .unit("blocks")
+        .scope(&[Scope::Verify])
         .summary("How many blocks `trim_backlog` trims in one go, and the others later; 0: all");
 }

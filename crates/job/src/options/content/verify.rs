@@ -1,7 +1,7 @@
 //! What a job verifies, and what cannot be verified.
 
 use crate::input::{Decisions, JobInput};
-use crate::option::OptionRow;
+use crate::option::{OptionRow, Scope};
 use crate::options::content::rows::{
     DEDUPE_PERCENTAGE, DO_VERIFY, TRIM_BACKLOG, TRIM_BACKLOG_BATCH, TRIM_PERCENTAGE, TRIM_VERIFY_ZERO, VERIFY,
     VERIFY_ASYNC, VERIFY_BACKLOG, VERIFY_BACKLOG_BATCH, VERIFY_DUMP, VERIFY_FATAL, VERIFY_INTERVAL, VERIFY_OFFSET,
@@ -42,28 +42,6 @@ pub(crate) struct Verified<'a> {
     pub(crate) draws_files: bool,
 }
 
-/// Options that mean something beside `verify` only.
-const BESIDE: &[&OptionRow] = &[
-    DO_VERIFY.row(),
-    VERIFY_ONLY.row(),
-    VERIFY_INTERVAL.row(),
-    VERIFY_OFFSET.row(),
-    VERIFY_PATTERN.row(),
-    VERIFY_PATTERN_INTERVAL.row(),
-    VERIFY_POLICY.row(),
-    VERIFY_BACKLOG.row(),
-    VERIFY_BACKLOG_BATCH.row(),
-    VERIFY_ASYNC.row(),
-    VERIFY_FATAL.row(),
-    VERIFY_DUMP.row(),
-    VERIFY_STATE_SAVE.row(),
-    VERIFY_STATE_LOAD.row(),
-    TRIM_PERCENTAGE.row(),
-    TRIM_VERIFY_ZERO.row(),
-    TRIM_BACKLOG.row(),
-    TRIM_BACKLOG_BATCH.row(),
-];
-
 pub(crate) fn plan_verify(
     values: &JobInput<'_>,
     decisions: &mut Decisions,
@@ -77,7 +55,7 @@ pub(crate) fn plan_verify(
                 values.refuse(VERIFY_ONLY, incomplete(values, VERIFY_ONLY.row(), "`verify`: nothing is compared"))
             );
         }
-        decisions.note_unused(values, BESIDE, "`verify` is not asked for");
+        decisions.note_unused(values, &values.rows_of(Scope::Verify), "`verify` is not asked for");
         return Ok(None);
     };
     let verify = plan_details(values, ops, checksum)?;

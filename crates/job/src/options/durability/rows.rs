@@ -1,6 +1,6 @@
 //! Options of section `durability`: the page cache and durability.
 
-use crate::option::{Opt, Section, Word, choice, count, range_sync, switch, word};
+use crate::option::{Opt, Scope, Section, Word, choice, count, range_sync, switch, word};
 use crate::value::Choice;
 use trueio_model::RangeSync;
 
@@ -45,28 +45,34 @@ crate::option::rows! {
 
     pub const SYNC: Opt<Word> = word("sync", SYNC_WORDS)
         .default("none")
+        .scope(&[Scope::Writes])
         .summary("Open flags that make each write durable before it returns");
 
     pub const FSYNC: Opt<u64> = count("fsync", 0, u64::MAX)
         .default("0")
         .unit("writes")
+        .scope(&[Scope::Measured, Scope::Writes])
         .summary("`fsync` after every so many writes; 0: never")
         .detail("Not beside `fdatasync`: a job makes one kind of sync call.");
 
     pub const FDATASYNC: Opt<u64> = count("fdatasync", 0, u64::MAX)
         .default("0")
         .unit("writes")
+        .scope(&[Scope::Measured, Scope::Writes])
         .summary("`fdatasync` after every so many writes; 0: never");
 
     pub const END_FSYNC: Opt<bool> = switch("end_fsync")
+        .scope(&[Scope::Measured, Scope::WithCommand, Scope::Writes])
         .summary("`fsync` once at the end, inside the measured time");
 
     pub const END_FDATASYNC: Opt<bool> = switch("end_fdatasync")
         .not_in_fio()
+        .scope(&[Scope::Measured, Scope::WithCommand, Scope::Writes])
         .summary("`fdatasync` once at the end, inside the measured time")
         .detail("Not beside `end_fsync` or `fsync_on_close`, which include what it does.");
 
     pub const FSYNC_ON_CLOSE: Opt<bool> = switch("fsync_on_close")
+        .scope(&[Scope::Measured, Scope::WithCommand, Scope::Writes])
         .summary("`fsync` of each file before it is closed, inside the measured time")
         .detail("Files are closed when the job has ended, so beside `end_fsync` it adds nothing. fio makes \
                  these calls after the time that it reports.");
@@ -74,6 +80,7 @@ crate::option::rows! {
     pub const SYNC_FILE_RANGE: Opt<Option<RangeSync>> = range_sync("sync_file_range")
         .unset("never")
         .unit("writes")
+        .scope(&[Scope::Measured, Scope::Writes])
         .summary("`sync_file_range` on what was written since the last call, after every so many writes")
         .detail("It has the kernel write out pages, or waits for them, and makes nothing durable: the disk's \
                  cache and the file's metadata stay as they are. Its calls are counted as sync calls are, and \
@@ -81,6 +88,7 @@ crate::option::rows! {
 
     pub const RWF_DSYNC: Opt<bool> = switch("rwf_dsync")
         .not_in_fio()
+        .scope(&[Scope::Writes])
         .summary("Each write carries RWF_DSYNC (pvsync2, libaio, io_uring)")
         .detail("On a device with FUA the write itself is durable and no flush is sent.");
 
@@ -96,12 +104,14 @@ crate::option::rows! {
                  on. Not every filesystem takes it for buffered writes.");
 
     pub const ATOMIC: Opt<bool> = switch("atomic")
+        .scope(&[Scope::Writes])
         .summary("Each write carries RWF_ATOMIC (pvsync2, libaio, io_uring)")
         .detail("All or nothing across a power cut. Linux 6.11. Needs direct I/O, and becomes `direct = \
                  \"require\"` if nothing was said.");
 
     pub const INVALIDATE: Opt<Word> = word("invalidate", INVALIDATE_WORDS)
         .default("start")
+        .scope(&[Scope::WithCommand])
         .summary("When the files' cached pages are dropped")
         .detail("fio's `invalidate=1` is `each_pass`.");
 
@@ -116,6 +126,7 @@ crate::option::rows! {
         .detail("It changes how far buffered reads are read ahead. fio's default is `pattern`.");
 
     pub const PRE_READ: Opt<bool> = switch("pre_read")
+        .scope(&[Scope::Measured])
         .summary("The files are read into the page cache before the measured part")
         .detail("For measuring the cache on purpose, or for telling what it does to a measurement. Reads that \
                  it then serves are contradicted by the disk's counters, unless `--accept` names those checks. \

@@ -4,46 +4,15 @@
 //! description names, and only a study puts names there.
 
 use crate::input::{Decisions, JobInput};
-use crate::option::OptionRow;
-use crate::options::content::rows::{VERIFY, VERIFY_PATTERN, ZERO_BUFFERS};
-use crate::options::durability::rows::{END_FDATASYNC, END_FSYNC, FSYNC_ON_CLOSE, INVALIDATE};
+use crate::option::{OptionRow, Scope};
+use crate::options::content::rows::VERIFY;
 use crate::options::engine::rows::{COMMAND, GRACE_TIME, IOENGINE, PROGRAM, STD_REDIRECT};
-use crate::options::limits::rows::{STARTDELAY, STONEWALL};
-use crate::options::pattern::rows::{BS, RANDREPEAT, RANDSEED, RW};
-use crate::options::target::rows::{
-    DIRECTORY, FALLOCATE, FILENAME, OFFSET, OVERWRITE, OVERWRITE_EXISTING, OVERWRITE_SIGNATURE, SIZE, UNLINK,
-};
+use crate::options::pattern::rows::RW;
+use crate::options::target::rows::FILENAME;
 use crate::refusal::{Refusal, Rule};
 use crate::value::write_bytes;
 use crate::values::Values;
 use trueio_model::{BlockSizes, CommandPlan, EngineKind, ExecPlan, FilePlan, OpKind, OpMix};
-
-/// The options that mean something for a program that this one only starts.
-const MEANINGFUL: &[&OptionRow] = &[
-    BS.row(),
-    COMMAND.row(),
-    DIRECTORY.row(),
-    END_FDATASYNC.row(),
-    END_FSYNC.row(),
-    FALLOCATE.row(),
-    FILENAME.row(),
-    FSYNC_ON_CLOSE.row(),
-    INVALIDATE.row(),
-    OFFSET.row(),
-    OVERWRITE.row(),
-    OVERWRITE_EXISTING.row(),
-    OVERWRITE_SIGNATURE.row(),
-    RANDREPEAT.row(),
-    RANDSEED.row(),
-    RW.row(),
-    SIZE.row(),
-    STARTDELAY.row(),
-    STONEWALL.row(),
-    UNLINK.row(),
-    VERIFY.row(),
-    VERIFY_PATTERN.row(),
-    ZERO_BUFFERS.row(),
-];
 
 /// What may stand in a command for something else.
 const PLACEHOLDERS: &[&str] = &["{file}", "{bs}", "{count}", "{size}"];
@@ -65,7 +34,7 @@ pub(crate) fn check_command(values: &JobInput<'_>, mix: OpMix, is_random: bool) 
             "say `rw = \"write\"`",
         );
     }
-    if let Some(option) = values.all_set().find(|row| !MEANINGFUL.contains(row)) {
+    if let Some(option) = values.all_set().find(|row| !row.scope.contains(&Scope::WithCommand)) {
         let reason = format!("{} means nothing for another program", values.quote(option));
         return refuse(option, reason, "leave it out; what the program can do stands in its own arguments");
     }

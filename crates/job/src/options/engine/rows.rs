@@ -1,7 +1,7 @@
 //! Options of section `engine`: the I/O engine and its queue.
 
 use crate::option::{
-    Opt, Section, TimeNs, Word, choice, count, percent, simulated, switch, time, time_us, word, words,
+    Opt, Scope, Section, TimeNs, Word, choice, count, percent, simulated, switch, time, time_us, word, words,
 };
 use crate::value::Choice;
 use trueio_model::SimulatedDevice;
@@ -45,12 +45,14 @@ crate::option::rows! {
 
     pub const IOENGINE: Opt<Option<Word>> = word("ioengine", ENGINES)
         .unset("io_uring where it works; else libaio for a queue, psync or pvsync2 for one I/O")
+        .scope(&[Scope::WithoutIo])
         .summary("How I/O is handed to the kernel");
 
     pub const COMMAND: Opt<Option<Vec<String>>> = words("command")
         .unset("an engine of this program does the I/O")
         .unit("words")
         .not_in_fio()
+        .scope(&[Scope::WithCommand])
         .summary("Another program that does the job's I/O in place of an engine (studies only)")
         .detail("`dd if=/dev/zero of={file} bs={bs} count={count} conv=notrunc`: `{file}` becomes the path of \
                  the job's file, `{bs}`, `{size}` and `{count}` numbers. It is timed from its start to its end, \
@@ -95,6 +97,7 @@ crate::option::rows! {
     pub const NUMJOBS: Opt<u32> = count("numjobs", 1, 4096)
         .default("1")
         .unit("threads")
+        .scope(&[Scope::WithoutIo])
         .summary("Workers (threads) that do the same to the same files")
         .detail("They share the job's files and differ in their seeds. fio gives each clone files of its own \
                  unless `filename` is said.");
@@ -146,6 +149,7 @@ crate::option::rows! {
     pub const PROGRAM: Opt<Option<Vec<String>>> = words("program")
         .unset("must be said for `exec`")
         .unit("words")
+        .scope(&[Scope::WithoutIo])
         .summary("The program that `exec` runs, with its arguments")
         .detail("Ends the job when it ends, and is ended with the job's `runtime`. A job file alone starts \
                  none: only `trueio fio --allow-exec` does, where arguments stand in `arguments`.");
@@ -153,28 +157,34 @@ crate::option::rows! {
     pub const GRACE_TIME: Opt<TimeNs> = time("grace_time")
         .default("1s")
         .unit("time")
+        .scope(&[Scope::WithoutIo])
         .summary("How long the program of `exec` may take to end before it is killed");
 
     pub const STD_REDIRECT: Opt<bool> = switch("std_redirect")
         .default("true")
+        .scope(&[Scope::WithoutIo])
         .summary("What the program of `exec` prints goes to `JOB.stdout` and `JOB.stderr` in the working directory")
         .detail("Otherwise to the standard error of this program.");
 
     pub const CPULOAD: Opt<Option<u64>> = count("cpuload", 1, 100)
         .unset("must be said for `cpuio`")
         .unit("percent")
+        .scope(&[Scope::WithoutIo])
         .summary("The share of its time for which `cpuio` keeps a processor busy");
 
     pub const CPUCHUNKS: Opt<TimeNs> = time_us("cpuchunks")
         .default("50ms")
         .unit("time (bare: µs)")
+        .scope(&[Scope::WithoutIo])
         .summary("Length of a busy span of `cpuio`");
 
     pub const CPUMODE: Opt<Word> = word("cpumode", CPU_MODE)
         .default("noop")
+        .scope(&[Scope::WithoutIo])
         .summary("What `cpuio` does while it is busy");
 
     pub const EXIT_ON_IO_DONE: Opt<bool> = switch("exit_on_io_done")
+        .scope(&[Scope::WithoutIo])
         .summary("`cpuio` ends when all jobs beside it that do I/O have ended")
         .detail("Then it needs no `runtime`. Jobs that wait for it are not waited for.");
 

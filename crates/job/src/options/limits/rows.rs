@@ -1,6 +1,6 @@
 //! Options of section `limits`: when a job begins and ends.
 
-use crate::option::{Opt, Section, TimeNs, Word, choice, count, criterion, extent, names, switch, time, word};
+use crate::option::{Opt, Scope, Section, TimeNs, Word, choice, count, criterion, extent, names, switch, time, word};
 use crate::value::Choice;
 use crate::value::Extent;
 use trueio_model::Criterion;
@@ -17,15 +17,18 @@ crate::option::rows! {
         .default("0s")
         .unit("time")
         .fio_names(&["timeout"])
+        .scope(&[Scope::Measured, Scope::WithoutIo])
         .summary("Measured time after which the job ends, ramp excluded; 0: no limit");
 
     pub const TIME_BASED: Opt<bool> = switch("time_based")
+        .scope(&[Scope::Measured, Scope::WithoutIo])
         .summary("Only `runtime` and `number_ios` end the job: it starts over when all bytes are done")
         .detail("Refused without `runtime`.");
 
     pub const RAMP_TIME: Opt<TimeNs> = time("ramp_time")
         .default("0s")
         .unit("time")
+        .scope(&[Scope::Measured])
         .summary("I/O is done but not recorded for this long before the measured part");
 
     pub const STEADY_STATE: Opt<bool> = switch("steady_state")
@@ -53,6 +56,7 @@ crate::option::rows! {
         .unset("as much as `size`")
         .unit("bytes, percent or zones")
         .fio_names(&["io_limit"])
+        .scope(&[Scope::ByLog])
         .summary("How much each worker transfers in a loop")
         .detail("If it is not given, a loop is one pass over the files, each as far as whole blocks go; what \
                  has no end (blocks that may come again, reads and writes in order) ends when as much as the \
@@ -63,6 +67,7 @@ crate::option::rows! {
     pub const LOOPS: Opt<u64> = count("loops", 1, u64::MAX)
         .default("1")
         .unit("times")
+        .scope(&[Scope::Measured, Scope::ByLog])
         .summary("How often `io_size` is transferred")
         .detail("What is left of a loop for no whole I/O is transferred in the next; what is left of all is \
                  rounded up. Files that are gone over block by block are gone over in each loop: an `io_size` \
@@ -70,6 +75,7 @@ crate::option::rows! {
 
     pub const FILL_DEVICE: Opt<bool> = switch("fill_device")
         .fio_names(&["fill_fs"])
+        .scope(&[Scope::Measured, Scope::ByLog])
         .summary("A sequential write goes on until nothing is free (ENOSPC, EDQUOT), which is its end and no \
                   failure")
         .detail("Without `size`, a file is written for as long as there is room; with it, that far at most. A \
@@ -78,26 +84,31 @@ crate::option::rows! {
     pub const NUMBER_IOS: Opt<u64> = count("number_ios", 0, u64::MAX)
         .default("0")
         .unit("I/Os")
+        .scope(&[Scope::Measured, Scope::ByLog])
         .summary("I/Os after which a worker ends, for each of its `loops`; 0: no limit");
 
     pub const STARTDELAY: Opt<TimeNs> = time("startdelay")
         .default("0s")
         .unit("time")
+        .scope(&[Scope::WithoutIo, Scope::WithCommand])
         .summary("Wait before the job's first I/O");
 
     pub const STONEWALL: Opt<bool> = switch("stonewall")
         .fio_names(&["wait_for_previous"])
+        .scope(&[Scope::WithoutIo, Scope::WithCommand])
         .summary("The job begins when all jobs before it have ended")
         .detail("Without it, jobs run at the same time, as in fio.");
 
     pub const WAIT_FOR: Opt<Option<Vec<String>>> = names("wait_for")
         .unset("the job begins with those beside it")
         .unit("names")
+        .scope(&[Scope::WithoutIo])
         .summary("The job begins when all workers of the jobs of these names have ended")
         .detail("They stand before it; others that run beside it go on. Its time, its delay and its ramp count \
                  from then. `stonewall` waits for all, and what it begins is judged by itself.");
 
     pub const EXITALL: Opt<bool> = switch("exitall")
+        .scope(&[Scope::WithoutIo])
         .summary("When a worker of this job ends, all that run at the same time are ended")
         .detail("They end as at their runtime: what they measured stands.");
 
@@ -116,6 +127,7 @@ crate::option::rows! {
         .unset("the job does not end because it is steady")
         .unit("time")
         .fio_names(&["ss_dur"])
+        .scope(&[Scope::Measured])
         .summary("How long `steadystate` must hold to end the job");
 
     pub const STEADYSTATE_RAMP_TIME: Opt<Option<TimeNs>> = time("steadystate_ramp_time")
@@ -135,6 +147,7 @@ crate::option::rows! {
         .summary("What `exitall` ends");
 
     pub const EXITALL_ON_ERROR: Opt<bool> = switch("exitall_on_error")
+        .scope(&[Scope::WithoutIo])
         .summary("When a worker of this job fails, all that run at the same time are ended")
         .detail("The run has failed in any case, and no later phase begins.");
 }

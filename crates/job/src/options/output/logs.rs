@@ -1,8 +1,7 @@
 //! What a job says about its own reporting.
 
 use crate::input::{Decisions, JobInput};
-use crate::option::Opt;
-use crate::option::OptionRow;
+use crate::option::{Opt, Scope};
 use crate::options::output::rows::{
     BWAVGTIME, CLAT_PERCENTILES, DISABLE_BW_MEASUREMENT, DISABLE_CLAT, DISABLE_LAT, DISABLE_SLAT, GROUP_REPORTING,
     GTOD_REDUCE, IOPSAVGTIME, LAT_PERCENTILES, LOG_ALTERNATE_EPOCH, LOG_AVG_MSEC, LOG_HIST_COARSENESS, LOG_HIST_MSEC,
@@ -12,20 +11,6 @@ use crate::options::output::rows::{
 };
 use crate::values::Values;
 use trueio_model::{Grouping, JobSpec, LogKind, LogPlan, LogWindow, OutputPlan, Unified};
-
-/// What says how logs look.
-const LOOKS: &[&OptionRow] = &[
-    LOG_AVG_MSEC.row(),
-    LOG_HIST_MSEC.row(),
-    LOG_HIST_COARSENESS.row(),
-    LOG_OFFSET.row(),
-    LOG_PRIO.row(),
-    LOG_ISSUE_TIME.row(),
-    LOG_WINDOW_VALUE.row(),
-    LOG_ALTERNATE_EPOCH.row(),
-    PER_JOB_LOGS.row(),
-    LOG_STORE_COMPRESSED.row(),
-];
 
 pub(crate) fn plan_output(values: &JobInput<'_>, decisions: &mut Decisions) -> OutputPlan {
     let reduces = values.get(GTOD_REDUCE);
@@ -67,7 +52,7 @@ pub(crate) fn plan_output(values: &JobInput<'_>, decisions: &mut Decisions) -> O
 fn plan_logs(values: &JobInput<'_>, decisions: &mut Decisions) -> LogPlan {
     let logs = read_logs(values);
     if logs.is_empty() {
-        decisions.note_unused(values, LOOKS, "no log is written");
+        decisions.note_unused(values, &values.rows_of(Scope::Logs), "no log is written");
         return LogPlan::default();
     }
     if logs.lat.is_some() && logs.left_out.len() == 3 {

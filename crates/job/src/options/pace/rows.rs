@@ -1,7 +1,8 @@
 //! Options of section `pace`: rates and pauses.
 
 use crate::option::{
-    Opt, Rates, Section, TimeNs, Word, choice, count, percentiles, rate_bytes, rate_iops, switch, time, time_us, word,
+    Opt, Rates, Scope, Section, TimeNs, Word, choice, count, percentiles, rate_bytes, rate_iops, switch, time, time_us,
+    word,
 };
 use crate::value::Choice;
 
@@ -17,6 +18,7 @@ crate::option::rows! {
         .default("0")
         .unit("bytes/s")
         .replaces(&["rate_iops"])
+        .scope(&[Scope::Measured])
         .summary("Bytes a second that each worker offers; 0: as fast as the depth allows")
         .detail("An open loop: latency also counts from the moment an I/O was due, so a stall is charged to \
                  every I/O that was due in it. `20m,5m` gives reads and writes rates of their own, each with \
@@ -27,6 +29,7 @@ crate::option::rows! {
         .default("0")
         .unit("I/Os/s")
         .replaces(&["rate"])
+        .scope(&[Scope::Measured])
         .summary("I/Os a second that each worker offers; 0: as fast as the depth allows")
         .detail("As `rate`, counted in I/Os, and for reads and writes apart if wanted (`300,100`); not both.");
 
@@ -34,12 +37,14 @@ crate::option::rows! {
         .default("0")
         .unit("bytes/s")
         .fio_names(&["ratemin"])
+        .scope(&[Scope::Measured])
         .summary("Bytes a second below which a worker ends the run as failed; 0: none")
         .detail("`1m,2m`: of reads and of writes, each by itself.");
 
     pub const RATE_IOPS_MIN: Opt<Rates> = rate_iops("rate_iops_min")
         .default("0")
         .unit("I/Os/s")
+        .scope(&[Scope::Measured])
         .summary("I/Os a second below which a worker ends the run as failed; 0: none");
 
     pub const RATE_CYCLE: Opt<u64> = count("rate_cycle", 1, 3_600_000)
@@ -52,12 +57,14 @@ crate::option::rows! {
     pub const MAX_LATENCY: Opt<TimeNs> = time_us("max_latency")
         .default("0s")
         .unit("time (bare: µs)")
+        .scope(&[Scope::Measured])
         .summary("Latency above which an I/O ends the run as failed; 0: none")
         .detail("Looked at ten times a second.");
 
     pub const LATENCY_TARGET: Opt<Option<TimeNs>> = time_us("latency_target")
         .unset("the queue is as deep as `iodepth` says")
         .unit("time (bare: µs)")
+        .scope(&[Scope::Measured])
         .summary("The highest queue depth is looked for, up to `iodepth`, at which I/Os take no longer")
         .detail("Each depth is tried for a `latency_window`, `iodepth` first, then by halves; the job ends when \
                  the depth is found. The figures are of all windows. A window counts the I/Os that were issued \
@@ -82,6 +89,7 @@ crate::option::rows! {
     pub const FLOW: Opt<Option<u32>> = count("flow", 0, 1000)
         .unset("the job runs as fast as it can")
         .unit("weight")
+        .scope(&[Scope::Measured])
         .summary("Workers of one `flow_id` that run at the same time keep their I/Os in the proportion of these \
                   weights; 0: no flow")
         .detail("A worker that is ahead by more than a few I/Os waits for the others. One that begins later \
@@ -104,6 +112,7 @@ crate::option::rows! {
     pub const THINKTIME: Opt<TimeNs> = time_us("thinktime")
         .default("0s")
         .unit("time (bare: µs)")
+        .scope(&[Scope::Measured])
         .summary("A pause after every `thinktime_blocks` I/Os; 0: none")
         .detail("A bare number is microseconds, as in fio; all other durations are seconds.");
 

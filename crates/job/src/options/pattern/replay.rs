@@ -6,74 +6,26 @@
 
 use crate::facts::Target;
 use crate::input::{Decisions, JobInput};
-use crate::option::OptionRow;
+use crate::option::{OptionRow, Scope};
 use crate::options::content::rows::{SOURCE, VERIFY};
 use crate::options::durability::rows::{ATOMIC, FDATASYNC, FSYNC, SYNC_FILE_RANGE};
 use crate::options::engine::rows::{COMMAND, IOENGINE, NUMJOBS};
-use crate::options::limits::rows::{
-    FILL_DEVICE, IO_SIZE, LOOPS, NUMBER_IOS, STEADY_STATE, STEADYSTATE_DURATION, TIME_BASED,
-};
+use crate::options::limits::rows::{STEADY_STATE, STEADYSTATE_DURATION, TIME_BASED};
 use crate::options::output::rows::WRITE_IOLOG;
 use crate::options::pace::rows::{FLOW, LATENCY_TARGET, RATE, RATE_IOPS, THINKTIME};
 use crate::options::pattern::rows::{
-    BLOCKALIGN, BS, BS_UNALIGNED, BSRANGE, BSSPLIT, NORANDOMMAP, PERCENTAGE_RANDOM, RANDOM_DISTRIBUTION, RANDOM_EVERY,
     READ_IOLOG, REPLAY_ALIGN, REPLAY_NO_STALL, REPLAY_REDIRECT, REPLAY_SCALE, REPLAY_SKIP, REPLAY_TIME_SCALE, RW,
-    RW_SEQUENCER, RWMIXREAD, RWMIXWRITE, SEQUENTIAL_SKIP, ZONEMODE,
+    ZONEMODE,
 };
 use crate::options::shape::Ops;
 use crate::options::target::files::{JobFile, Use, check_overwrite_names, existing_file, new_file, untouched_file};
-use crate::options::target::rows::{
-    DIRECTORY, FILE_APPEND, FILE_SERVICE_IOS, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NRFILES, OFFSET, OPENFILES,
-    OVERWRITE_SIGNATURE, SIZE, UNLINK_EACH_LOOP,
-};
+use crate::options::target::rows::{DIRECTORY, FILENAME, FILESIZE, OFFSET, OVERWRITE_SIGNATURE, SIZE};
 use crate::paths::{join_path, plain};
 use crate::refusal::{Refusal, Rule};
 use crate::value::{Value, write_bytes, write_paths};
 use crate::values::Values;
 use std::collections::BTreeMap;
 use trueio_model::{BlockSizes, EngineKind, IologSummary, JobSpec, OpKind, OpMix, ReplayPlan, ReplaySettings};
-
-/// What a log says itself.
-const GIVEN_BY_THE_LOG: &[&OptionRow] = &[
-    RW.row(),
-    SEQUENTIAL_SKIP.row(),
-    RANDOM_EVERY.row(),
-    RW_SEQUENCER.row(),
-    BS.row(),
-    BSRANGE.row(),
-    BSSPLIT.row(),
-    BS_UNALIGNED.row(),
-    BLOCKALIGN.row(),
-    RWMIXREAD.row(),
-    RWMIXWRITE.row(),
-    NORANDOMMAP.row(),
-    RANDOM_DISTRIBUTION.row(),
-    PERCENTAGE_RANDOM.row(),
-    FILENAME.row(),
-    NRFILES.row(),
-    OPENFILES.row(),
-    FILE_SERVICE_TYPE.row(),
-    FILE_SERVICE_IOS.row(),
-    SIZE.row(),
-    FILESIZE.row(),
-    IO_SIZE.row(),
-    OFFSET.row(),
-    NUMBER_IOS.row(),
-    LOOPS.row(),
-    FILE_APPEND.row(),
-    FILL_DEVICE.row(),
-    UNLINK_EACH_LOOP.row(),
-];
-
-/// How a log is replayed.
-pub(crate) const SETTINGS: &[&OptionRow] = &[
-    REPLAY_NO_STALL.row(),
-    REPLAY_TIME_SCALE.row(),
-    REPLAY_REDIRECT.row(),
-    REPLAY_ALIGN.row(),
-    REPLAY_SCALE.row(),
-    REPLAY_SKIP.row(),
-];
 
 /// A log that was read.
 pub(crate) struct Replayed {
@@ -85,7 +37,7 @@ pub(crate) struct Replayed {
 /// What `read_iolog` asks for; `None` without it.
 pub(crate) fn plan_replay(values: &JobInput<'_>, decisions: &mut Decisions) -> Result<Option<Replayed>, Refusal> {
     let Some(log) = values.get(READ_IOLOG).map(str::to_owned) else {
-        decisions.note_unused(values, SETTINGS, "no log is replayed");
+        decisions.note_unused(values, &values.rows_of(Scope::Replay), "no log is replayed");
         return Ok(None);
     };
     // What would make something else of a log than its replay.
@@ -116,8 +68,9 @@ pub(crate) fn plan_replay(values: &JobInput<'_>, decisions: &mut Decisions) -> R
         };
         return Err(values.refuse(other, rule));
     }
-    decisions.note_unused(values, GIVEN_BY_THE_LOG, "the log says it (`read_iolog`)");
-    for name in GIVEN_BY_THE_LOG.iter().copied() {
+    let given = values.rows_of(Scope::ByLog);
+    decisions.note_unused(values, &given, "the log says it (`read_iolog`)");
+    for name in given {
         decisions.forget(name, "the log says it (`read_iolog`)");
     }
     let settings = settings_of(values)?;

@@ -8,8 +8,8 @@
 use crate::facts::Identity;
 use crate::facts::{FactsSource, Target};
 use crate::input::{Decisions, JobInput};
-use crate::option::Opt;
 use crate::option::OptionRow;
+use crate::option::{Opt, Scope};
 use crate::options::content::rows::{SOURCE, TRIM_PERCENTAGE, VERIFY, VERIFY_ONLY, VERIFY_POLICY, VERIFY_STATE_SAVE};
 use crate::options::durability::direct::alignment_of;
 use crate::options::durability::rows::{DIRECT, SYNC_FILE_RANGE};
@@ -36,18 +36,6 @@ const ZONE_BYTES_MIN: u64 = 512;
 
 /// Zones whose write pointers are kept for a job: each takes some 64 bytes.
 const ZONES_MAX: u64 = 1 << 22;
-
-/// Options that mean something in zones only.
-const BESIDE: &[&OptionRow] = &[
-    ZONECAPACITY.row(),
-    READ_BEYOND_WP.row(),
-    MAX_OPEN_ZONES.row(),
-    JOB_MAX_OPEN_ZONES.row(),
-    IGNORE_ZONE_LIMITS.row(),
-    ZONE_RESET_THRESHOLD.row(),
-    ZONE_RESET_FREQUENCY.row(),
-    WRITE_ZONE_REMAINDER.row(),
-];
 
 /// True if the job writes zones by their rules.
 pub(crate) fn is_zoned(values: &Values) -> bool {
@@ -113,7 +101,7 @@ pub(crate) fn plan_zones(
     direct: &mut DirectPolicy,
 ) -> Result<Option<ZonePlan>, Refusal> {
     if !is_zoned(values) {
-        decisions.note_unused(values, BESIDE, "`zonemode = zbd` is not asked for");
+        decisions.note_unused(values, &values.rows_of(Scope::Zones), "`zonemode = zbd` is not asked for");
         return Ok(None);
     }
     check_job(values, job)?;

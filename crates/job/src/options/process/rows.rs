@@ -1,7 +1,8 @@
 //! Options of section `process`: processors, priorities and errors.
 
 use crate::option::{
-    Opt, Section, Word, choice, count, cpus, error_lists, integer, memory_policy, nodes, priorities, switch, word,
+    Opt, Scope, Section, Word, choice, count, cpus, error_lists, integer, memory_policy, nodes, priorities, switch,
+    word,
 };
 use crate::value::Choice;
 use trueio_model::{MemoryPolicy, PriorityShare};
@@ -23,10 +24,12 @@ crate::option::rows! {
     pub const CPUS_ALLOWED: Opt<Option<Vec<u32>>> = cpus("cpus_allowed")
         .unset("workers are not pinned")
         .unit("processor numbers")
+        .scope(&[Scope::WithoutIo])
         .summary("The processors that the workers are pinned to, one each in turn");
 
     pub const CPUS_ALLOWED_POLICY: Opt<Word> = word("cpus_allowed_policy", CPUS_POLICY)
         .default("split")
+        .scope(&[Scope::WithoutIo])
         .summary("How the workers share the processors of `cpus_allowed`")
         .detail("fio's default is `shared`.");
 
@@ -46,6 +49,7 @@ crate::option::rows! {
     pub const PRIO: Opt<Option<u64>> = count("prio", 0, 7)
         .unset("left as it is")
         .unit("level")
+        .scope(&[Scope::WithoutIo])
         .summary("The workers' level of I/O priority, 0 the highest")
         .detail("Within its class: best effort, unless `prioclass` says another. Which schedulers heed it, the \
                  kernel decides: `none` does not.");
@@ -53,12 +57,14 @@ crate::option::rows! {
     pub const PRIOCLASS: Opt<Option<u64>> = count("prioclass", 0, 3)
         .unset("left as it is")
         .unit("class")
+        .scope(&[Scope::WithoutIo])
         .summary("The workers' class of I/O priority: 1 real time, 2 best effort, 3 idle")
         .detail("Real time needs privilege.");
 
     pub const PRIOHINT: Opt<u64> = count("priohint", 0, 1023)
         .default("0")
         .unit("hint")
+        .scope(&[Scope::WithoutIo])
         .summary("A hint for the device, beside the workers' I/O priority; 0: none")
         .detail("Linux 6.5; 1 to 7 are limits of duration. Best effort of level 0, unless `prioclass` and \
                  `prio` say another.");
@@ -77,12 +83,14 @@ crate::option::rows! {
     pub const NICE: Opt<Option<i64>> = integer("nice", -20, 19)
         .unset("left as it is")
         .unit("nice value")
+        .scope(&[Scope::WithoutIo])
         .summary("The workers' nice value")
         .detail("Below 0 needs privilege.");
 
     pub const UID: Opt<Option<u32>> = count("uid", 0, 4_294_967_294)
         .unset("who runs the program")
         .unit("user's number")
+        .scope(&[Scope::WithoutIo])
         .summary("The user that the job acts as")
         .detail("Its files are made and opened, and its I/O is done, with that user's rights, without further \
                  groups; what is looked at beside the I/O, and whether a target may be written, stays ours. \
@@ -93,11 +101,13 @@ crate::option::rows! {
     pub const GID: Opt<Option<u32>> = count("gid", 0, 4_294_967_294)
         .unset("that of who runs the program")
         .unit("group's number")
+        .scope(&[Scope::WithoutIo])
         .summary("The group that the job acts as")
         .detail("As `uid`. Beside a `uid` alone it stays ours.");
 
     pub const CONTINUE_ON_ERROR: Opt<Word> = word("continue_on_error", CONTINUE_ON_ERROR_WORDS)
         .default("none")
+        .scope(&[Scope::Measured])
         .summary("Whether the job goes on after a failed I/O");
 
     pub const IGNORE_ERROR: Opt<Option<[Vec<i32>; 2]>> = error_lists("ignore_error")
@@ -110,6 +120,7 @@ crate::option::rows! {
 
     pub const TRACE_SYSCALLS: Opt<bool> = switch("trace_syscalls")
         .not_in_fio()
+        .scope(&[Scope::Measured])
         .summary("Every system call of the workers in the measured part is recorded, with its cost")
         .detail("By the kernel's tracepoints, for root only (`--trace-syscalls` is the same flag). Each call \
                  costs some hundred nanoseconds more; the record says what was lost if the kernel's buffers \
@@ -117,6 +128,7 @@ crate::option::rows! {
 
     pub const STRACE: Opt<bool> = switch("strace")
         .not_in_fio()
+        .scope(&[Scope::Measured])
         .summary("The phase runs under `strace -f -tt`, to measure what that costs")
         .detail("strace stops the workers twice in every call: what is measured is strace. Its output goes to \
                  `/dev/null`. For studies that repeat what was published so.");

@@ -1,7 +1,8 @@
 //! Options of section `target`: files and devices.
 
 use crate::option::{
-    Opt, Section, Word, bytes, bytes_range, choice, count, extent, file_selection, names, path, paths, switch, word,
+    Opt, Scope, Section, Word, bytes, bytes_range, choice, count, extent, file_selection, names, path, paths, switch,
+    word,
 };
 use crate::value::Choice;
 use crate::value::Extent;
@@ -26,6 +27,7 @@ crate::option::rows! {
     pub const FILENAME: Opt<Option<Vec<String>>> = paths("filename")
         .unset("files of its own, `trueio-JOB-N.dat`, under names that must not exist yet")
         .unit("paths")
+        .scope(&[Scope::WithCommand, Scope::ByLog])
         .summary("The files or devices under test")
         .detail("Existing ones are used as they are: never truncated or removed, written only if \
                  `overwrite_existing` names them, and extended only if `extend_existing` does. One that does \
@@ -35,6 +37,7 @@ crate::option::rows! {
     pub const DIRECTORY: Opt<Option<String>> = path("directory")
         .unset("the current directory")
         .unit("path")
+        .scope(&[Scope::WithoutIo, Scope::WithCommand])
         .summary("The directory of the files")
         .detail("Stands before relative names in `filename` and before the names of generated files.");
 
@@ -46,6 +49,7 @@ crate::option::rows! {
         .detail("What they hold stays. What is added is prepared as a new file would be, and stays, too.");
 
     pub const FILE_APPEND: Opt<bool> = switch("file_append")
+        .scope(&[Scope::ByLog])
         .summary("The region used begins where each file ends, and makes it longer by `size`")
         .detail("An existing file must be named in `overwrite_existing` and in `extend_existing`. Jobs that \
                  append to one file do so one behind the other, in the order of the jobs. A further pass \
@@ -55,6 +59,7 @@ crate::option::rows! {
         .unset("nothing that exists is written")
         .unit("paths")
         .not_in_fio()
+        .scope(&[Scope::WithCommand])
         .summary("The existing files or devices that this job may destroy by writing or trimming")
         .detail("Each must be spelled exactly as the target is (`directory` and `filename` joined), so that \
                  destruction is always asked for by name.");
@@ -63,6 +68,7 @@ crate::option::rows! {
         .unset("a device that carries a signature is not written")
         .unit("names")
         .not_in_fio()
+        .scope(&[Scope::WithCommand])
         .summary("The signatures on block devices that this job may destroy: filesystems, RAID, LVM, partition \
                   tables")
         .detail("Each that is found must be named, as `blkid` and `wipefs` call it (`ext4`, `crypto_LUKS`, \
@@ -72,6 +78,7 @@ crate::option::rows! {
     pub const SIZE: Opt<Option<Extent>> = extent("size")
         .unset("the whole of an existing file or device; must be said for a new file")
         .unit("bytes, percent or zones")
+        .scope(&[Scope::WithCommand, Scope::ByLog])
         .summary("How much of the files is used, all files together")
         .detail("Divided evenly over several files. A percentage is of each existing file or device. More than \
                  an existing file holds is refused; fio would rewrite the file.");
@@ -79,6 +86,7 @@ crate::option::rows! {
     pub const FILESIZE: Opt<Option<(u64, u64)>> = bytes_range("filesize")
         .unset("`size`, divided by the number of files")
         .unit("bytes")
+        .scope(&[Scope::ByLog])
         .summary("How much of each single file is used")
         .detail("If it is given, `size` says how much each worker transfers at most: one pass over the files, \
                  unless `io_size` or `loops` say more. `4k-1m` draws each file's size by the job's seed, in \
@@ -88,12 +96,14 @@ crate::option::rows! {
         .default("1")
         .unit("files")
         .fio_names(&["nr_files"])
+        .scope(&[Scope::ByLog])
         .summary("How many files are generated")
         .detail("Only without `filename`. All workers share them (fio generates files for each clone).");
 
     pub const FILE_SERVICE_TYPE: Opt<FileSelection> = file_selection("file_service_type")
         .default("roundrobin")
         .unit("name and number")
+        .scope(&[Scope::ByLog])
         .summary("Which of several files the next I/O goes to")
         .detail("`roundrobin`: each in turn. `sequential`: one after another, each to its end. `random`: all \
                  alike. A file whose pass is over waits for the others. A job that draws blocks again \
@@ -108,12 +118,14 @@ crate::option::rows! {
         .default("1")
         .unit("I/Os")
         .not_in_fio()
+        .scope(&[Scope::ByLog])
         .summary("I/Os to a file before the next one is chosen, unless its pass is over before")
         .detail("fio writes it behind `file_service_type`: `file_service_type=roundrobin:4`.");
 
     pub const OPENFILES: Opt<Option<u32>> = count("openfiles", 0, 65_536)
         .unset("all of them")
         .unit("files")
+        .scope(&[Scope::ByLog])
         .summary("How many of several files are in use at a time; 0: all")
         .detail("The next file begins when the pass over one of them is over: for blocks that may come again, \
                  when as much as it holds was transferred. All stay open nevertheless, so that nothing is \
@@ -124,6 +136,7 @@ crate::option::rows! {
         .default("0")
         .unit("bytes, percent or zones")
         .fio_names(&["fileoffset"])
+        .scope(&[Scope::WithCommand, Scope::ByLog])
         .summary("Where the region used begins in each file")
         .detail("A percentage is of an existing file or device, rounded down to a whole block.");
 
@@ -134,23 +147,27 @@ crate::option::rows! {
         .detail("fio rounds up to the smallest block if nothing is said, and so does `trueio fio`.");
 
     pub const OVERWRITE: Opt<bool> = switch("overwrite")
+        .scope(&[Scope::WithCommand])
         .summary("A file created for a write job is filled first, so that the job overwrites")
         .detail("Without it, space is only allocated for jobs that just write, and the filesystem converts \
                  unwritten extents as it goes. Jobs that read or trim always get a really written file.");
 
     pub const FALLOCATE: Opt<Word> = word("fallocate", FALLOCATE_WORDS)
         .default("native")
+        .scope(&[Scope::WithCommand])
         .summary("How space is prepared in a file created for a write job")
         .detail("`none` measures appending: each write extends the file, and `keep` measures it with the space \
                  there. `truncate` measures the first writing of a sparse file, allocation included.");
 
     pub const UNLINK: Opt<bool> = switch("unlink")
         .default("true")
+        .scope(&[Scope::WithoutIo, Scope::WithCommand])
         .summary("Files that the run created are removed at its end, however it ends")
         .detail("fio keeps them. A file that existed before is never removed.");
 
     pub const LOCKFILE: Opt<Word> = word("lockfile", LOCKING)
         .default("none")
+        .scope(&[Scope::Measured])
         .summary("Workers and jobs that run at the same time and share a file wait for each other's I/O on it")
         .detail("A file is locked from just before an I/O is issued until it has completed, among the jobs that \
                  say so. What a worker keeps in flight is one use of the file; it ends when others wait. \
@@ -158,6 +175,7 @@ crate::option::rows! {
                  the I/O was due.");
 
     pub const UNLINK_EACH_LOOP: Opt<bool> = switch("unlink_each_loop")
+        .scope(&[Scope::Measured, Scope::ByLog])
         .summary("The files are removed before each further pass, and made again, empty")
         .detail("For files that the run creates, in jobs of one worker that only write: a further pass begins \
                  where `loops`, `io_size` or `time_based` go over the files again. What that costs is measured \
