@@ -156,7 +156,7 @@ impl Status<'_> {
         };
         for job in plans {
             let of_job = reports.by_ref().take(job.workers as usize).collect();
-            phase.jobs.push(merge(job, of_job, Vec::new()).0);
+            phase.jobs.push(merge(job, of_job, Vec::new()).record);
         }
         let mut record = self.record.clone();
         record.phases.push(phase);

@@ -63,7 +63,7 @@ pub(crate) struct Witnesses<'a> {
     pub(crate) logs: Option<&'a Logs>,
     /// Where each I/O is written down for a replay.
     pub(crate) iologs: Option<&'a Iologs>,
-    /// What a record of the run so far is made of, for whoever wants results meanwhile.
+    /// The run's record and the phase's name, for results so far.
     pub(crate) so_far: Option<(&'a RunRecord, &'a str)>,
 }
 

@@ -22,33 +22,57 @@ fn percentile(latencies: &Histogram, percent: f64) -> Option<Percentile> {
     Some(Percentile { percent, latency_ns: found.value_ns, low_ns: found.low_ns, high_ns: found.high_ns })
 }
 
-/// Joins the reports of a job's workers. Also returns their CPU time, the first fatal error, and
-/// whether any was stopped.
-pub(crate) fn merge(
-    plan: &JobPlan,
-    reports: Vec<WorkerReport>,
-    notes: Vec<String>,
-) -> (JobRecord, CpuTime, Option<String>, bool) {
-    let workers = reports.len();
-    let each = if plan.output.grouping == Grouping::Worker && workers > 1 {
-        reports.iter().map(|report| merge_all(plan, vec![report.clone()], Vec::new()).0).collect()
+/// The reports of a job's workers as one.
+#[derive(Debug)]
+pub(crate) struct Merged {
+    pub(crate) record: JobRecord,
+    /// CPU time of the workers.
+    pub(crate) cpu: CpuTime,
+    /// The first fatal error.
+    pub(crate) fatal: Option<String>,
+    /// True if any worker was stopped.
+    pub(crate) was_stopped: bool,
+}
+
+/// Joins the reports of a job's workers.
+pub(crate) fn merge(plan: &JobPlan, reports: Vec<WorkerReport>, notes: Vec<String>) -> Merged {
+    let each = if plan.output.grouping == Grouping::Worker && reports.len() > 1 {
+        reports.iter().map(|report| merge_all(plan, vec![report.clone()], Vec::new()).record).collect()
     } else {
         Vec::new()
     };
-    let (mut record, cpu, fatal, was_stopped) = merge_all(plan, reports, notes);
-    record.workers = each;
-    (record, cpu, fatal, was_stopped)
+    let mut merged = merge_all(plan, reports, notes);
+    merged.record.workers = each;
+    merged
 }
 
-/// The same, without keeping any apart.
-#[expect(clippy::too_many_lines, reason = "until it is split")]
-fn merge_all(
-    plan: &JobPlan,
-    reports: Vec<WorkerReport>,
-    notes: Vec<String>,
-) -> (JobRecord, CpuTime, Option<String>, bool) {
+/// Joins reports without keeping those of single workers.
+fn merge_all(plan: &JobPlan, reports: Vec<WorkerReport>, notes: Vec<String>) -> Merged {
     let workers = reports.len();
-    let mut record = JobRecord {
+    let mut merged =
+        Merged { record: new_record(plan, notes), cpu: CpuTime::default(), fatal: None, was_stopped: false };
+    let mut rows: BTreeMap<u64, SeriesRow> = BTreeMap::new();
+    for (index, mut report) in reports.into_iter().enumerate() {
+        merged.was_stopped |= report.was_stopped;
+        if merged.fatal.is_none() {
+            let fatal = report.fatal.take();
+            merged.fatal = fatal.map(|error| if workers > 1 { format!("worker {index}: {error}") } else { error });
+        }
+        for row in std::mem::take(&mut report.series) {
+            add_row(&mut rows, row);
+        }
+        add_report(&mut merged.record, report);
+    }
+    merged.record.series = rows.into_values().collect();
+    conclude(plan, &mut merged.record);
+    let threads = &merged.record.threads;
+    merged.cpu = CpuTime { user_ns: threads.user_ns, system_ns: threads.system_ns };
+    merged
+}
+
+/// Returns the record of a job without reports.
+fn new_record(plan: &JobPlan, notes: Vec<String>) -> JobRecord {
+    JobRecord {
         name: plan.name.clone(),
         ops: Vec::new(),
         series: Vec::new(),
@@ -69,54 +93,50 @@ fn merge_all(
         criterion: None,
         zones: None,
         workers: Vec::new(),
-    };
-    let mut fatal = None;
-    let mut was_stopped = false;
-    let mut rows: BTreeMap<u64, SeriesRow> = BTreeMap::new();
-    for (index, report) in reports.into_iter().enumerate() {
-        record.elapsed_ns = record.elapsed_ns.max(report.elapsed_ns);
-        record.backlog_count += report.backlog_count;
-        record.pacing_lateness.merge(&report.pacing_lateness);
-        record.verified_block_count += report.verified_block_count;
-        record.verify_failure_count += report.verify_failure_count;
-        record.verify_failures.extend(report.verify_failures);
-        record.verify_failures.truncate(KEPT);
-        if let Some(back) = report.read_back {
-            add_read_back(&mut record.read_back, back);
-        }
-        record.threads.add(&report.threads);
-        if let Some(queue) = &report.queue {
-            record.queue.get_or_insert_default().add(queue);
-        }
-        if let Some(waited) = &mut record.source_wait_ns {
-            *waited += report.source_wait_ns;
-        }
-        was_stopped |= report.was_stopped;
-        record.depth_searches.extend(report.depth_search);
-        record.criterion = record.criterion.or(report.criterion);
-        if let Some(zones) = report.zones {
-            let sum = record.zones.get_or_insert_with(|| ZoneUse { reset_count: 0, finish_count: 0, ..zones.clone() });
-            sum.reset_count += zones.reset_count;
-            sum.finish_count += zones.finish_count;
-        }
-        for op in report.ops {
-            add_op(&mut record.ops, op);
-        }
-        for row in report.series {
-            add_row(&mut rows, row);
-        }
-        for failure in report.failures {
-            add_failure(&mut record.failures, failure);
-        }
-        for note in report.engine_notes {
-            if !record.engine_notes.contains(&note) {
-                record.engine_notes.push(note);
-            }
-        }
-        if fatal.is_none() {
-            fatal = report.fatal.map(|error| if workers > 1 { format!("worker {index}: {error}") } else { error });
+    }
+}
+
+/// Adds a worker's report, without its series, to the record of its job.
+fn add_report(record: &mut JobRecord, report: WorkerReport) {
+    record.elapsed_ns = record.elapsed_ns.max(report.elapsed_ns);
+    record.backlog_count += report.backlog_count;
+    record.pacing_lateness.merge(&report.pacing_lateness);
+    record.verified_block_count += report.verified_block_count;
+    record.verify_failure_count += report.verify_failure_count;
+    record.verify_failures.extend(report.verify_failures);
+    record.verify_failures.truncate(KEPT);
+    if let Some(back) = report.read_back {
+        add_read_back(&mut record.read_back, back);
+    }
+    record.threads.add(&report.threads);
+    if let Some(queue) = &report.queue {
+        record.queue.get_or_insert_default().add(queue);
+    }
+    if let Some(waited) = &mut record.source_wait_ns {
+        *waited += report.source_wait_ns;
+    }
+    record.depth_searches.extend(report.depth_search);
+    record.criterion = record.criterion.take().or(report.criterion);
+    if let Some(zones) = report.zones {
+        let sum = record.zones.get_or_insert_with(|| ZoneUse { reset_count: 0, finish_count: 0, ..zones.clone() });
+        sum.reset_count += zones.reset_count;
+        sum.finish_count += zones.finish_count;
+    }
+    for op in report.ops {
+        add_op(&mut record.ops, op);
+    }
+    for failure in report.failures {
+        add_failure(&mut record.failures, failure);
+    }
+    for note in report.engine_notes {
+        if !record.engine_notes.contains(&note) {
+            record.engine_notes.push(note);
         }
     }
+}
+
+/// Adds what follows from all reports together: a note on zones, percentiles, the achieved depth.
+fn conclude(plan: &JobPlan, record: &mut JobRecord) {
     if let Some(zones) = &record.zones {
         record.engine_notes.push(format!(
             "zones: {} of {} are written in order, each {} bytes long ({}); {} were reset and {} finished in the \
@@ -129,7 +149,6 @@ fn merge_all(
             zones.finish_count
         ));
     }
-    record.series = rows.into_values().collect();
     for op in record.ops.iter_mut().chain(record.read_back.as_mut().map(|back| &mut back.reads)) {
         op.percentiles = PERCENTS.iter().filter_map(|&percent| percentile(&op.latency.total, percent)).collect();
     }
@@ -138,8 +157,6 @@ fn merge_all(
         let in_flight: u128 = record.ops.iter().map(|op| op.latency.total.sum_ns()).sum();
         record.achieved_depth = Some(in_flight as f64 / record.elapsed_ns as f64);
     }
-    let cpu = CpuTime { user_ns: record.threads.user_ns, system_ns: record.threads.system_ns };
-    (record, cpu, fatal, was_stopped)
 }
 
 fn add_op(ops: &mut Vec<OpRecord>, op: OpRecord) {

@@ -4,7 +4,7 @@ use crate::files::{FileError, acting};
 use crate::iologs::Iologs;
 use crate::logs::{LogError, Logs};
 use crate::measure::{Counted, OpenJob, Witnesses};
-use crate::merge::merge;
+use crate::merge::{Merged, merge};
 use crate::setting::Setting;
 use crate::{Observer, stopped};
 use std::sync::atomic::Ordering::Relaxed;
@@ -121,7 +121,7 @@ impl Setting<'_> {
         let mut samples = Vec::new();
         for (job, mut reports) in jobs.into_iter().zip(reports) {
             samples.push(reports.iter_mut().map(|report| std::mem::take(&mut report.samples)).collect());
-            let (mut record, cpu, fatal, was_stopped) = merge(job.plan, reports, job.notes);
+            let Merged { mut record, cpu, fatal, was_stopped } = merge(job.plan, reports, job.notes);
             self.explain(plans, &mut record);
             phase.worker_cpu.user_ns += cpu.user_ns;
             phase.worker_cpu.system_ns += cpu.system_ns;
@@ -279,7 +279,7 @@ fn conclude(phase: &mut PhaseRecord, log_fault: Option<LogError>, fault: Option<
 }
 
 /// The sentence about a job's first failed I/O or block that differed; any is an error of the run, but for those that
-/// the job was told to ignore.
+/// the job ignores.
 pub(crate) fn io_failure(job: &JobPlan, record: &JobRecord) -> Option<String> {
     if let Some(failure) = job.unexpected(&record.failures).next() {
         return Some(format!("a {}", describe_failure(failure, &failure.explanation)));

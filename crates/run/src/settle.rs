@@ -10,7 +10,7 @@
 //! for it. A sequential job begins each round at its first byte again.
 
 use crate::measure::{OpenJob, Witnesses};
-use crate::merge::merge;
+use crate::merge::{Merged, merge};
 use crate::phase::io_failure;
 use crate::setting::Setting;
 use crate::{Observer, stopped};
@@ -49,7 +49,7 @@ impl Setting<'_> {
             let (reports, _) = self.measure(&opened, Witnesses::default(), observer);
             let mut records = Vec::new();
             for (job, reports) in plans.iter().zip(reports) {
-                let (mut record, _, fatal, _) = merge(job, reports, Vec::new());
+                let Merged { mut record, fatal, .. } = merge(job, reports, Vec::new());
                 self.explain(&plans, &mut record);
                 if let Some(reason) = fatal.or_else(|| io_failure(job, &record)) {
                     let reason = format!("job `{}`, steady-state round {}: {reason}", job.name, number + 1);
