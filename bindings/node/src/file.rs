@@ -9,7 +9,7 @@ use crate::work;
 use napi::bindgen_prelude::{Env, JsValue, Unknown};
 use napi::sys;
 use napi_derive::napi;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use trueio_direct::{
     Alignment, AlignmentSource, Answer, DirectFile, FlushLevel, Granted, LockMode, OpenOptions, Policy, Probe, Support,
@@ -192,7 +192,7 @@ pub fn open(env: Env, path: String, request: OpenRequest, done: Unknown) -> napi
         .sync(sync)
         .exclusive(request.exclusive)
         .mode(request.mode);
-    let job = move || Ok(options.open(&PathBuf::from(path))?);
+    let job = move || Ok(options.open(path)?);
     work::start(env, &done, None, job, |_, _, file| Ok(NativeFile { file: Some(Arc::new(file)) }))
 }
 

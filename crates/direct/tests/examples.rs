@@ -66,7 +66,7 @@ fn examples_on_new_files_say_what_they_did() {
         &["whole file: the file is already locked", "bytes 100..110: locked", "exclusive: busy"],
     );
     assert_says("misaligned", &new("misaligned"), &["as it should be: 4096 bytes written"]);
-    let is_direct = trueio_direct::probe(&new("misaligned")).unwrap().support == trueio_direct::Support::Direct;
+    let is_direct = trueio_direct::probe(new("misaligned")).unwrap().support == trueio_direct::Support::Direct;
     if is_direct {
         let text = run("misaligned", &new("misaligned again"));
         for part in ["buffer: address is", "100 bytes: length is 100", "at offset 1: offset is 1, needed is a multiple"]

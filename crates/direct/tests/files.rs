@@ -121,7 +121,7 @@ fn a_folder_is_asked_before_there_is_a_file_and_nothing_is_left_in_it() {
     std::fs::write(&path, b"x").unwrap();
     assert_eq!(before, probe(&path).unwrap());
     assert!(trueio_direct::probe_directory(&path).unwrap_err().raw_os_error().is_none());
-    assert!(trueio_direct::probe_directory(&folder.path().join("nothing")).is_err());
+    assert!(trueio_direct::probe_directory(folder.path().join("nothing")).is_err());
 }
 
 /// Goal: a file that may not be read is still asked. Method: as an unprivileged user, where this test
@@ -188,7 +188,7 @@ fn every_flush_level_is_reached_or_exceeded() {
     }
     if cfg!(unix) {
         sync_directory(folder.path()).unwrap();
-        assert!(sync_directory(&folder.path().join("data")).is_err());
+        assert!(sync_directory(folder.path().join("data")).is_err());
     }
 }
 

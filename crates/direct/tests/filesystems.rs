@@ -162,7 +162,7 @@ fn xfs_is_direct_and_its_atomic_writes_are_reported_with_their_limits() {
             if !kernel_reports(mount.path()) {
                 return;
             }
-            let probe = probe(&mount.path().join("asked")).unwrap();
+            let probe = probe(mount.path().join("asked")).unwrap();
             assert_eq!(probe.filesystem, "XFS");
             assert_direct(mount.path(), &probe.alignment);
             assert!(probe.alignment.write_offset_bytes.unwrap() >= sector);
