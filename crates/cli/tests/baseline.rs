@@ -226,6 +226,6 @@ fn a_directory_in_memory_is_never_supported_and_the_output_says_why() {
         assert!(found("direct_granted") && found("memory_backed"), "{}", phase.name);
     }
     let talk = joined(&json.err);
-    assert!(talk.contains("lies in memory") && talk.contains("no disk was measured"), "{json:?}");
+    assert!(talk.contains("is in memory") && talk.contains("no disk was measured"), "{json:?}");
     assert_eq!(listing(&mount.path), [""; 0]);
 }

@@ -124,7 +124,7 @@ fn direct_writes_from_a_misaligned_buffer_fail_the_run_and_are_contradicted() {
         "write of 131072 bytes at offset ",
         " of `new` from address 0x",
         "Invalid argument (os error 22). The address is 1 byte past a multiple of ",
-        ", which direct I/O needs here (",
+        ", which direct I/O requires here (",
         "): align the buffers.",
     ] {
         assert!(ran.out_joined().contains(words), "{words}: {}", ran.out);

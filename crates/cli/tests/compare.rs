@@ -65,7 +65,7 @@ fn a_disk_that_takes_10_percent_longer_is_called_so_in_every_output_and_equals_a
         "slower by more than 5 %",
         "<svg",
         "Latency by percentile",
-        "Longer than A",
+        "Latency compared with A",
         "over time",
         "Change of each metric",
     ] {
@@ -102,7 +102,7 @@ fn a_gate_fails_with_1_if_shown_passes_with_0_if_absent_and_says_3_if_it_cannot_
     let (ran, comparison) = compared(&sandbox, &arguments);
     ran.assert_code(3);
     assert_eq!(comparison.gates[0].verdict, GateVerdict::CannotTell);
-    assert!(ran.out.contains("cannot tell: p99.9 > +5%"), "{ran:?}");
+    assert!(ran.out.contains("undecided: p99.9 > +5%"), "{ran:?}");
 }
 
 #[test]

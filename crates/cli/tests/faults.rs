@@ -222,7 +222,7 @@ fn a_write_that_a_limit_of_length_shortened_does_not_end_a_job_that_fills() {
         let failures = &only_job(&record).failures;
         assert_eq!(failures.iter().map(|failure| failure.errno).collect::<Vec<_>>(), errnos, "{more}");
         assert_eq!((failures[0].offset, failures[0].returned), (1 << 20, 100), "{more}");
-        assert!(!ran.out_joined().contains("ignored, as it was told"), "{more}: {}", ran.out);
+        assert!(!ran.out_joined().contains("ignored as set by the job"), "{more}: {}", ran.out);
     }
 }
 

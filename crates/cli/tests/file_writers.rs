@@ -75,7 +75,7 @@ fn as_published_it_downloads_overwrites_starts_dd_and_flushes_nothing() {
     }
     assert!(mode.scale.iter().any(|words| words.contains("8 MiB instead of 5 GiB")), "{:?}", mode.scale);
     let text = ran.out_joined();
-    for sentence in ["time with the source", "Did not ask for it", "o_direct", "published 1.33 times", "a data race"] {
+    for sentence in ["source wait", "Did not ask for it", "o_direct", "published 1.33 times", "a data race"] {
         assert!(text.contains(sentence), "`{sentence}` is not in\n{text}");
     }
 }

@@ -157,7 +157,7 @@ fn errors_that_are_expected_are_counted_and_fail_nothing() {
     let job = only_job(&record);
     assert_eq!((job.failures.len(), job.failures[0].errno, job.failures[0].count), (1, 28, 32));
     assert_eq!(job.ops[0].error_count, 32);
-    assert!(ran.out_joined().contains("ignored, as it was told"), "{}", ran.out);
+    assert!(ran.out_joined().contains("ignored as set by the job"), "{}", ran.out);
 }
 
 /// Goal: only errors that were named, of the direction that was named, are passed over.
@@ -468,7 +468,7 @@ fn a_write_that_fills_ends_well_where_space_does() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let job = only_job(&record);
     assert_eq!((job.ops[0].byte_count, job.failures[0].errno, job.failures[0].count), (1 << 20, 28, 1));
-    assert!(ran.out_joined().contains("ignored, as it was told"), "{}", ran.out);
+    assert!(ran.out_joined().contains("ignored as set by the job"), "{}", ran.out);
     assert_eq!(fs::read_dir(sandbox.path("small")).unwrap().count(), 0);
     drop(mount);
 }

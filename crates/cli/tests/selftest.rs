@@ -119,10 +119,10 @@ fn a_row_shows_the_trusting_figure_beside_the_check_that_caught_it() {
         "caught every call fails and nobody looks",
         "MiB written in 0.",
         "contradicted (call_results): 4,096 of 4,096 I/Os failed",
-        "which direct I/O needs here",
+        "which direct I/O requires here",
         "caught a sparse file, read with direct I/O trusting",
         "contradicted (holes): 100 % of what was read is not stored",
-        "Served from the page cache",
+        "The page cache served",
         "not printed (percentiles)",
     ] {
         assert!(text.contains(words), "`{words}` is missing\n{ran:?}");

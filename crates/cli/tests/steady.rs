@@ -36,7 +36,7 @@ fn a_phase_that_is_steady_is_measured_afresh_after_five_rounds() {
         assert_eq!(round.elapsed_ns / 1_000_000, 1_000, "{round:?}");
     }
     assert_eq!(phase.jobs[0].elapsed_ns / 1_000_000, 2_000, "what is measured has its own length");
-    assert!(ran.out.contains("attained after 5 rounds"), "{}", ran.out);
+    assert!(ran.out.contains("reached after 5 rounds"), "{}", ran.out);
     let check = phase.checks.iter().find(|check| check.name == "steadiness").expect("a finding");
     assert_eq!(check.outcome, CheckOutcome::Passed, "{check:?}");
 }
@@ -68,8 +68,8 @@ fn rounds_with_too_few_ios_are_given_up_and_the_phase_is_measured_and_suspect() 
     assert_eq!(state.rounds[0].latency_ns_p99, None);
     assert_eq!(phase.verdict, Verdict::Suspect);
     assert_eq!(phase.outcome, Outcome::Complete);
-    assert!(ran.out.contains("NOT attained in 6 rounds"), "{}", ran.out);
-    assert!(ran.out.contains("longer rounds are needed"), "{}", ran.out);
+    assert!(ran.out.contains("NOT reached in 6 rounds"), "{}", ran.out);
+    assert!(ran.out.contains("use longer rounds"), "{}", ran.out);
     let html = std::fs::read_to_string(page).expect("a page");
     assert!(html.contains("Rounds: IOPS"), "the rounds are drawn");
 }

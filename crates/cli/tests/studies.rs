@@ -119,7 +119,7 @@ fn write_flags_runs_quick_on_a_loop_device_and_counts_the_flushes_of_each_row() 
         if matches!(method, "BUFFERED" | "O_DIRECT") {
             assert_eq!((durability.is, least), (DurabilityKind::NotAsked, Some(0)), "{}", row.name);
         } else {
-            assert_eq!(durability.is, DurabilityKind::Shown, "{}: {}", row.name, durability.witness);
+            assert_eq!(durability.is, DurabilityKind::Shown, "{}: {}", row.name, durability.source);
         }
     }
     let answers = &mode(&record, "improved").answers;

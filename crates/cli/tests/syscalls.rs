@@ -126,8 +126,8 @@ fn calls_of_other_processes_and_of_jobs_that_did_not_ask_are_not_counted() {
     assert_eq!((trace.count("pwrite64"), trace.count("write"), trace.count("read")), (BLOCKS, 0, 0));
     assert_eq!(only(trace, "pwrite64").io.as_ref().expect("I/O").asked.counts, [(4096, BLOCKS)]);
     let said = ran.out_joined();
-    assert!(said.contains("System calls asks: every call of 1 thread in"), "{}", ran.out);
-    assert!(said.contains("pwrite64 × 2,048:") && said.contains("asked for and returned 4 KiB each"), "{}", ran.out);
+    assert!(said.contains("System calls asks: all calls of 1 thread in"), "{}", ran.out);
+    assert!(said.contains("pwrite64 × 2,048:") && said.contains("requested and returned 4 KiB each"), "{}", ran.out);
     assert!(!said.contains("does-not: every call"), "{}", ran.out);
     let page = std::fs::read_to_string(&page).expect("a page");
     assert!(page.contains("System calls") && page.contains("pwrite64 × 2,048:"), "the page shows them");
@@ -157,7 +157,7 @@ fn who_may_not_trace_is_refused_before_anything_is_touched() {
         eprintln!("skipped: an ordinary user cannot reach the build directory");
         return;
     };
-    Ran::of(output).assert_refused(&["its system calls cannot be recorded (`trace_syscalls`)", "for root only"]);
+    Ran::of(output).assert_refused(&["its system calls cannot be recorded (`trace_syscalls`)", "only to root"]);
     assert_eq!(sandbox.listing(), before);
 }
 
@@ -205,6 +205,6 @@ fn a_comparison_of_recorded_and_plain_slices_shows_the_calls_of_the_recorded_sid
     let trace = recorded.syscalls.as_ref().expect("it was asked for");
     assert!(trace.missing.is_none() && trace.count("pread64") > 100, "{trace:?}");
     let said = ran.out_joined();
-    assert!(said.contains("System calls, of the last slice B "), "{said}");
+    assert!(said.contains("System calls of the last slice B "), "{said}");
     assert!(std::fs::read_to_string(&html).expect("a page").contains("pread64 × "), "the page shows them");
 }

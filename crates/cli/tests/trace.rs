@@ -47,7 +47,7 @@ fn durable_writes_are_traced_to_the_disk_in_order_and_without_barriers_they_are_
             if is_honest {
                 assert_eq!(check(phase, "foreign_io").outcome, CheckOutcome::Passed, "{what}: {trace:#?}");
             } else {
-                assert!(ran.out_joined().contains("no flush began and ended between"), "{}", ran.out);
+                assert!(ran.out_joined().contains("no flush was issued and completed in between"), "{}", ran.out);
             }
         }
     }

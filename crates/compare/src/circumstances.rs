@@ -64,11 +64,15 @@ pub fn of_records(side: usize, first: &RunRecord, this: &RunRecord) -> Vec<Circu
         target.disks.iter().map(name).collect::<Vec<_>>()
     };
     note("disk", joined(first, &disks), joined(this, &disks), true);
-    let transports = |t: &TargetFacts| t.disks.iter().filter_map(|d| fact(&d.transport)).collect::<Vec<_>>();
+    let transports = |t: &TargetFacts| {
+        t.disks.iter().filter_map(|d| Some(d.transport.value.as_ref()?.to_string())).collect::<Vec<_>>()
+    };
     note("transport", joined(first, &transports), joined(this, &transports), true);
     let filesystems = |t: &TargetFacts| t.filesystem.iter().map(|f| f.kind.clone()).collect::<Vec<_>>();
     note("filesystem", joined(first, &filesystems), joined(this, &filesystems), false);
-    let caches = |t: &TargetFacts| t.disks.iter().filter_map(|d| fact(&d.write_cache)).collect::<Vec<_>>();
+    let caches = |t: &TargetFacts| {
+        t.disks.iter().filter_map(|d| Some(d.write_cache.value.as_ref()?.to_string())).collect::<Vec<_>>()
+    };
     note("write cache", joined(first, &caches), joined(this, &caches), false);
     let schedulers = |t: &TargetFacts| t.disks.iter().filter_map(|d| fact(&d.scheduler)).collect::<Vec<_>>();
     note("scheduler", joined(first, &schedulers), joined(this, &schedulers), false);

@@ -9,7 +9,7 @@ use crate::counters::COUNTER_SECTOR_BYTES;
 use crate::identity::{DeviceNumber, parse_number};
 use crate::system::{System, why_not};
 use crate::usb::usb_facts_of_block;
-use trueio_model::{DiskFacts, DiskLimits, Fact};
+use trueio_model::{DiskFacts, DiskLimits, Fact, Transport, WriteCache, ZoneModel};
 
 /// The facts of a whole disk, by its kernel name (`nvme0n1`). `None` if there is no such disk.
 pub fn disk_facts(system: &System, name: &str) -> Option<DiskFacts> {
@@ -30,13 +30,13 @@ pub fn disk_facts(system: &System, name: &str) -> Option<DiskFacts> {
         serial: serial(system, &directory),
         firmware: first_of(system, &directory, &["device/firmware_rev", "device/rev", "device/fwrev"]),
         wwid: first_of(system, &directory, &["wwid", "device/wwid"]),
-        transport: transport(name, &real),
+        transport: transport(name, &real).map(Transport::from),
         size_bytes: Fact { value: sectors.value.map(|n| n * COUNTER_SECTOR_BYTES), source: sectors.source },
         logical_sector_bytes: system.number(&queue("logical_block_size")),
         physical_sector_bytes: system.number(&queue("physical_block_size")),
         is_rotational: is_set("rotational"),
         scheduler: system.fact(&queue("scheduler"), chosen_scheduler),
-        write_cache: system.text(&queue("write_cache")),
+        write_cache: system.text(&queue("write_cache")).map(WriteCache::from),
         has_fua: is_set("fua"),
         request_count: system.number(&queue("nr_requests")),
         max_request_bytes: kibibytes("max_sectors_kb"),
@@ -68,7 +68,7 @@ fn limits(system: &System, directory: &str) -> DiskLimits {
         discard_granularity_bytes: number("discard_granularity"),
         discard_max_bytes: number("discard_max_bytes"),
         write_zeroes_max_bytes: number("write_zeroes_max_bytes"),
-        zoned: system.text(&queue("zoned")),
+        zoned: system.text(&queue("zoned")).map(ZoneModel::from),
         chunk_bytes: scaled("chunk_sectors", |sectors| sectors.saturating_mul(COUNTER_SECTOR_BYTES)),
         atomic_write_max_bytes: number("atomic_write_unit_max_bytes"),
         can_poll: system.fact(&queue("io_poll"), parse_flag),

@@ -40,9 +40,9 @@ fn a_virtio_guest_is_read_with_every_fact_and_its_source() {
     let disk = &facts.disks[0];
     assert_eq!((disk.name.as_str(), disk.device_number), ("vda", (254, 0)));
     assert_eq!(disk.size_bytes.value, Some(256 << 30));
-    assert_eq!(disk.transport.value.as_deref(), Some("virtio"));
+    assert_eq!(disk.transport.value.as_ref().map(|fact| fact.as_str()), Some("virtio"));
     assert_eq!(disk.scheduler.value.as_deref(), Some("mq-deadline"));
-    assert_eq!(disk.write_cache.value.as_deref(), Some("write back"));
+    assert_eq!(disk.write_cache.value.as_ref().map(|fact| fact.as_str()), Some("write back"));
     assert_eq!(
         (disk.has_fua.value, disk.is_rotational.value, disk.counts_io.value),
         (Some(false), Some(true), Some(true))
@@ -106,7 +106,10 @@ fn a_subvolume_is_followed_through_btrfs_and_encryption_to_the_nvme_disk() {
     assert_eq!(disk.model.value.as_deref(), Some("Samsung SSD 980 PRO 1TB"));
     assert_eq!(disk.serial.value.as_deref(), Some("S5GXNX0R000000"));
     assert_eq!(disk.wwid.value.as_deref(), Some("eui.0025385b11b2f3a1"));
-    assert_eq!((disk.transport.value.as_deref(), disk.has_fua.value), (Some("nvme"), Some(true)));
+    assert_eq!(
+        (disk.transport.value.as_ref().map(|fact| fact.as_str()), disk.has_fua.value),
+        (Some("nvme"), Some(true))
+    );
     let uuid = &facts.filesystem.as_ref().expect("a filesystem").uuid;
     assert_eq!(uuid.value.as_deref(), Some("11111111-2222-3333-4444-555555555555"));
     assert_eq!(uuid.source, "/sys/fs/btrfs/11111111-2222-3333-4444-555555555555");
@@ -132,12 +135,12 @@ fn a_mirror_leads_to_both_of_its_disks() {
     );
     assert_eq!(disks(&facts), ["sda", "sdb"]);
     assert_eq!(facts.disks[0].model.value.as_deref(), Some("WDC WD40EFRX-68N"), "`ATA` is no vendor");
-    assert_eq!(facts.disks[0].transport.value.as_deref(), Some("sata"));
+    assert_eq!(facts.disks[0].transport.value.as_ref().map(|fact| fact.as_str()), Some("sata"));
     assert_eq!(facts.disks[0].counts_io.value, Some(false));
     assert_eq!(counters(&machine.system, "sda").expect("eleven values").flush_count, None);
     let usb = disk_facts(&machine.system, "sdc").expect("sdc");
     assert_eq!(usb.model.value.as_deref(), Some("Samsung Portable SSD T7"));
-    assert_eq!(usb.transport.value.as_deref(), Some("usb"));
+    assert_eq!(usb.transport.value.as_ref().map(|fact| fact.as_str()), Some("usb"));
     let wwids: Vec<_> = facts.disks.iter().map(|disk| disk.wwid.value.as_deref()).collect();
     assert_eq!(wwids, [Some("naa.50014ee20e0d1c2b"), Some("naa.50014ee2b1c2d3f5")]);
     let uuid = &facts.filesystem.as_ref().expect("a filesystem").uuid;
@@ -185,11 +188,14 @@ fn a_sata_disk_and_a_usb_disk_say_what_they_are_and_what_fits_into_a_request() {
     assert_eq!(limits.max_hw_request_bytes.value, Some(32_767 << 10));
     assert_eq!(limits.dma_alignment_bytes.value, Some(4), "sysfs shows a mask");
     assert_eq!((limits.discard_max_bytes.value, limits.can_poll.value), (Some(0), Some(false)));
-    assert_eq!((limits.zoned.value.as_deref(), limits.hardware_queue_count.value), (Some("none"), Some(1)));
+    assert_eq!(
+        (limits.zoned.value.as_ref().map(|fact| fact.as_str()), limits.hardware_queue_count.value),
+        (Some("none"), Some(1))
+    );
     assert_eq!(limits.atomic_write_max_bytes.value, None);
     assert!(limits.atomic_write_max_bytes.source.ends_with("queue/atomic_write_unit_max_bytes does not exist"));
     let usb = disk_facts(&machine.system, "sdc").expect("sdc");
-    assert_eq!(usb.write_cache.value.as_deref(), Some("write through"));
+    assert_eq!(usb.write_cache.value.as_ref().map(|fact| fact.as_str()), Some("write through"));
     assert_eq!(usb.limits.optimal_io_bytes.value, Some(33_553_920));
 }
 

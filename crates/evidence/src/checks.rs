@@ -1,4 +1,4 @@
-//! The checks, one a file: what it reads, what it cannot see, its thresholds, its sentence.
+//! The checks, one per file: what each reads, what it cannot see, its thresholds, its sentence.
 
 pub(crate) mod achieved_depth;
 pub(crate) mod block_layer_bytes;

@@ -30,7 +30,7 @@ pub fn explain_failure(failure: &IoFailure, target: Option<&TargetFacts>) -> Str
             if failure.op == OpKind::Read {
                 "The file ends there, or may have been truncated meanwhile."
             } else {
-                "The file may not grow further: the filesystem is full, or a limit was reached."
+                "The file cannot grow: the filesystem is full, or a limit was reached."
             }
         );
     }
@@ -45,10 +45,12 @@ pub fn explain_failure(failure: &IoFailure, target: Option<&TargetFacts>) -> Str
         libc::ENOSPC | libc::EDQUOT => {
             "No space is left: the filesystem or device is full; free some or choose a smaller size.".to_owned()
         }
-        libc::EFBIG => "The file would be larger than the filesystem or a limit of this process allows.".to_owned(),
-        libc::EOPNOTSUPP => {
-            "The filesystem does not offer a flag of this transfer (`RWF_DONTCACHE`, `RWF_ATOMIC`, polling).".to_owned()
-        }
+        libc::EFBIG => "The file would exceed the size that the filesystem or the limit of this process \
+                        allows."
+            .to_owned(),
+        libc::EOPNOTSUPP => "The filesystem does not support a flag of this transfer (`RWF_DONTCACHE`, `RWF_ATOMIC`, \
+             polling)."
+            .to_owned(),
         libc::EROFS => "The filesystem is mounted read-only, or became so after an error.".to_owned(),
         libc::EPERM | libc::EACCES => "This user may not do it.".to_owned(),
         libc::EAGAIN => "The I/O would have had to wait, which `nowait` forbids; `continue_on_error=all` counts such \
@@ -80,7 +82,7 @@ fn misalignment(failure: &IoFailure, target: Option<&TargetFacts>) -> Option<Str
         if rest != 0 {
             let unit = if rest == 1 { "byte" } else { "bytes" };
             wrong.push(format!(
-                "The {name} is {rest} {unit} past a multiple of {bytes}, which direct I/O needs here ({}): {remedy}.",
+                "The {name} is {rest} {unit} past a multiple of {bytes}, which direct I/O requires here ({}): {remedy}.",
                 need.source
             ));
         }

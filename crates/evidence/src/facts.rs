@@ -1,13 +1,14 @@
-//! What the checks are given: one phase, and the questions that several of them ask of it.
+//! The input of the checks: one phase, and values that several checks derive from it.
 
-use crate::watch::Observation;
+use crate::observation::Observation;
+use crate::trace::{JobSamples, PhaseTrace, match_samples};
 use trueio_model::{
     Check, CheckOutcome, CpuTime, DeviceCounters, DeviceDelta, DirectPolicy, DirectSupport, DiskFacts, EngineKind,
-    Environment, FilePlan, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Ruler, SteadyState, SyncMode, TargetFacts,
-    TargetKind, TraceRecord,
+    Environment, FilePlan, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Ruler, SampledIo, SteadyState, SyncMode,
+    TargetFacts, TargetKind, TraceRecord,
 };
 
-/// A measured phase, as the checks see it.
+/// A measured phase, the input of every check.
 #[derive(Debug, Clone, Copy)]
 pub struct PhaseFacts<'a> {
     /// The targets that the phase's files lie on; others of the run may be among them.
@@ -16,9 +17,9 @@ pub struct PhaseFacts<'a> {
     pub jobs: &'a [JobPlan],
     /// Their results, in the same order.
     pub records: &'a [JobRecord],
-    /// What was seen meanwhile.
+    /// The counters observed during the phase.
     pub observation: &'a Observation,
-    /// What traced requests say; `None` if tracing was not tried.
+    /// The traced requests; `None` if tracing was not attempted.
     pub trace: Option<&'a TraceRecord>,
     /// How long the measured part took, in nanoseconds.
     pub elapsed_ns: u64,
@@ -26,11 +27,11 @@ pub struct PhaseFacts<'a> {
     pub cpu: CpuTime,
     /// CPU time that the workers account for themselves.
     pub worker_cpu: CpuTime,
-    /// What the tool costs here, if it was measured.
+    /// The measured cost of the tool, if known.
     pub ruler: Option<&'a Ruler>,
-    /// The machine, if it was looked at.
+    /// The machine, if known.
     pub environment: Option<&'a Environment>,
-    /// The rounds before the measured part, if a steady state was asked for.
+    /// The rounds before the measured part, if the job sets a steady state.
     pub steady_state: Option<&'a SteadyState>,
     /// Checks whose contradiction the user accepts.
     pub accepted_checks: &'a [String],
@@ -43,10 +44,10 @@ pub(crate) struct Work<'a> {
     pub(crate) record: &'a JobRecord,
 }
 
-/// How a job's transfers claim to go.
+/// The path of a job's transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Past the page cache: what they returned is the disk's word.
+    /// Past the page cache.
     Direct,
     /// Through the page cache.
     Buffered,
@@ -57,28 +58,28 @@ impl<'a> PhaseFacts<'a> {
         self.jobs.iter().zip(self.records).map(|(job, record)| Work { job, record })
     }
 
-    /// Jobs that make calls on real files. A mapping makes none: its transfers are page faults, of
-    /// whole pages and more, at times of the kernel's own.
+    /// Returns the jobs that make I/O calls on real files. A mapping makes none: its transfers are page
+    /// faults of whole pages, at times that the kernel chooses.
     pub(crate) fn file_works(&self) -> Vec<Work<'a>> {
         self.works().filter(|work| work.job.engine.touches_files() && work.job.engine != EngineKind::Mmap).collect()
     }
 
-    /// Why [`Self::file_works`] is empty.
+    /// Returns the reason why [`Self::file_works`] is empty.
     pub(crate) fn why_no_calls(&self) -> String {
         let engines: Vec<&str> = self.jobs.iter().map(|job| job.engine.name()).collect();
         if self.jobs.iter().any(|job| job.engine == EngineKind::Mmap) {
-            "The engine mmap makes no I/O calls: its page faults move whole pages and what is read ahead.".to_owned()
+            "The engine mmap makes no I/O calls; its page faults transfer whole pages and read-ahead.".to_owned()
         } else {
-            format!("No real I/O is made by the engine {}.", engines.join(", "))
+            format!("The engine {} makes no real I/O.", engines.join(", "))
         }
     }
 
-    /// The target that a file of this phase lies on.
+    /// Returns the target that a file of this phase is on.
     pub(crate) fn target_of(&self, path: &str) -> Option<&'a TargetFacts> {
         target_of(self.targets, path)
     }
 
-    /// The targets of this phase's files, each once; all there are, if a file's is not known.
+    /// Returns the targets of this phase's files, each once; all targets if that of a file is unknown.
     pub(crate) fn own_targets(&self) -> Vec<&'a TargetFacts> {
         let mut own: Vec<&TargetFacts> = Vec::new();
         for file in self.jobs.iter().filter(|job| job.engine.touches_files()).flat_map(|job| &job.files) {
@@ -90,25 +91,37 @@ impl<'a> PhaseFacts<'a> {
         own
     }
 
-    /// How transfers to a file of a job claim to go.
+    /// Matches the I/Os that the workers sampled with the traced requests.
+    ///
+    /// `samples` holds, for each of the phase's jobs, one list per worker in the order of completion.
+    pub fn match_trace(&self, trace: &PhaseTrace, samples: &[Vec<Vec<SampledIo>>]) -> TraceRecord {
+        let jobs = self.jobs.iter().zip(samples);
+        let jobs = jobs.map(|(job, workers)| {
+            let is_direct = self.way(job) == Way::Direct;
+            JobSamples { job, is_direct, workers }
+        });
+        match_samples(trace, &jobs.collect::<Vec<_>>())
+    }
+
+    /// Returns the path of a job's transfers to a file.
     pub(crate) fn way_of(&self, job: &JobPlan, file: &FilePlan) -> Way {
         let support = self.target_of(&file.path).map(|target| target.direct.support);
         match (job.direct, support) {
             (DirectPolicy::Off, _) => Way::Buffered,
             (DirectPolicy::Require, _) => Way::Direct,
             (DirectPolicy::Prefer, Some(DirectSupport::SilentlyBuffered | DirectSupport::Refused)) => Way::Buffered,
-            // Where nobody says, the flag was accepted and the transfers count as direct.
+            // If support is unknown, the flag was accepted and the transfers count as direct.
             (DirectPolicy::Prefer, _) => Way::Direct,
         }
     }
 
-    /// How a job's transfers claim to go; buffered if any of its files is.
+    /// Returns the path of a job's transfers; buffered if any of its files is.
     pub(crate) fn way(&self, job: &JobPlan) -> Way {
         let is_direct = job.files.iter().all(|file| self.way_of(job, file) == Way::Direct);
         if is_direct && job.direct != DirectPolicy::Off { Way::Direct } else { Way::Buffered }
     }
 
-    /// The disks under the targets, each once.
+    /// Returns the disks under the targets, each once.
     pub(crate) fn disks(&self) -> Vec<&'a DiskFacts> {
         let mut disks: Vec<&DiskFacts> = Vec::new();
         for disk in self.own_targets().into_iter().flat_map(|target| &target.disks) {
@@ -119,20 +132,20 @@ impl<'a> PhaseFacts<'a> {
         disks
     }
 
-    /// What the disks under this phase's files counted. A watch may have had an eye on others.
+    /// Returns the counters of the disks under this phase's files. A watch may include other disks.
     pub(crate) fn devices(&self) -> Vec<&'a DeviceDelta> {
         let disks = self.disks();
         let is_ours = |delta: &&DeviceDelta| disks.iter().any(|disk| disk.name == delta.disk);
         self.observation.devices.iter().filter(is_ours).collect()
     }
 
-    /// `/sys/block/vda/stat`, of all the disks that were watched.
+    /// Returns the counter files of all observed disks, such as `/sys/block/vda/stat`.
     pub(crate) fn counter_files(&self) -> String {
         let files: Vec<String> = self.devices().iter().map(|delta| format!("/sys/block/{}/stat", delta.disk)).collect();
         files.join(", ")
     }
 
-    /// What all the disks counted, and others' share of it as the idle baseline foretells it.
+    /// Returns the sum over all disks, and the share of other processes predicted from the idle baseline.
     pub(crate) fn counted(&self, value: impl Fn(&DeviceCounters) -> u64) -> Counted {
         let mut counted = Counted { raw: 0, foreign: 0 };
         for delta in self.devices() {
@@ -145,7 +158,7 @@ impl<'a> PhaseFacts<'a> {
         counted
     }
 
-    /// Why there is no counter to look at; `None` if there is one.
+    /// Returns the reason why there are no counters; `None` if there are.
     pub(crate) fn why_no_counters(&self) -> Option<String> {
         let disks = self.disks();
         if disks.is_empty() {
@@ -155,8 +168,11 @@ impl<'a> PhaseFacts<'a> {
                 .filter_map(|target| target.stack.last())
                 .map(|layer| format!("{} {}", layer.kind, layer.name))
                 .collect();
-            let where_to = if ends.is_empty() { "no target was looked at".to_owned() } else { ends.join(", ") };
-            return Some(format!("No disk is seen under the target ({where_to}), so nothing counts its requests."));
+            let where_to = if ends.is_empty() { "no target was examined".to_owned() } else { ends.join(", ") };
+            return Some(format!(
+                "No disk is visible under the target ({where_to}), so no counter covers its \
+                                 requests."
+            ));
         }
         if disks.iter().any(|disk| disk.counts_io.value == Some(false)) {
             return Some("The disk does not count its requests: queue/iostats is 0.".to_owned());
@@ -167,7 +183,7 @@ impl<'a> PhaseFacts<'a> {
         None
     }
 
-    /// What was traced, if anything was; else why not, as a sentence, and what would help.
+    /// Returns the traced requests, or a sentence with the reason why there are none.
     pub(crate) fn traced(&self) -> Result<&'a TraceRecord, String> {
         let Some(trace) = self.trace else { return Err("Requests were not traced.".to_owned()) };
         match &trace.missing {
@@ -176,8 +192,8 @@ impl<'a> PhaseFacts<'a> {
         }
     }
 
-    /// True if something between file and disk may write more than it is given: RAID, copy on
-    /// write, checksums, journals of data.
+    /// Returns true if a layer between file and disk may write more than the file's data: RAID, copy on
+    /// write, checksums, data journals.
     pub(crate) fn amplifies(&self) -> bool {
         self.own_targets().into_iter().any(|target| {
             let stacked =
@@ -197,14 +213,14 @@ impl<'a> PhaseFacts<'a> {
 /// A sum over disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counted {
-    /// As counted: everybody's.
+    /// As counted: the I/O of all processes.
     pub(crate) raw: u64,
-    /// Others', if they went on as in the baseline.
+    /// The share of other processes, if they continued as in the baseline.
     pub(crate) foreign: u64,
 }
 
 impl Counted {
-    /// Ours, if others went on as in the baseline.
+    /// Returns this phase's share, if other processes continued as in the baseline.
     pub(crate) fn ours(self) -> u64 {
         self.raw.saturating_sub(self.foreign)
     }
@@ -249,22 +265,23 @@ impl<'a> Work<'a> {
         self.depth() * pattern.read_sizes.max_bytes().max(pattern.write_sizes.max_bytes())
     }
 
-    /// True if every single write waits until it is durable.
+    /// Returns true if every write waits until it is durable.
     pub(crate) fn syncs_every_write(self) -> bool {
         self.has_dsync() || self.job.flush.fsync_every == 1 || self.job.flush.fdatasync_every == 1
     }
 
-    /// True if writes are made durable by a flag, not by a call.
+    /// Returns true if a flag makes writes durable, not a call.
     pub(crate) fn has_dsync(self) -> bool {
         self.job.sync != SyncMode::None || self.job.write_flags.dsync
     }
 
-    /// True if calls between the writes are `sync_file_range`, which is counted as sync calls are.
+    /// Returns true if the calls between writes are `sync_file_range`, which is counted as a sync call.
     pub(crate) fn writes_out(self) -> bool {
         self.job.flush.range.is_some()
     }
 
-    /// Sync calls that promise something: of a job with `sync_file_range` only those at its end.
+    /// Returns the number of sync calls that make data durable: for a job with `sync_file_range` only those
+    /// at its end.
     pub(crate) fn durable_calls(&self) -> u64 {
         let calls = self.count(OpKind::Sync);
         if !self.writes_out() {
@@ -274,7 +291,7 @@ impl<'a> Work<'a> {
         calls.min(at_end * u64::from(self.job.workers))
     }
 
-    /// True if there is any sync call, or a flag in place of one.
+    /// Returns true if the job makes sync calls or uses a flag instead.
     pub(crate) fn syncs(self) -> bool {
         let flush = self.job.flush;
         self.has_dsync() || flush.is_at_end() || flush.fsync_every > 0 || flush.fdatasync_every > 0
@@ -286,11 +303,11 @@ impl<'a> Work<'a> {
     }
 }
 
-/// A finding with everything that belongs to it.
+/// Builds a finding.
 pub(crate) fn finding(
     name: &str,
     outcome: CheckOutcome,
-    witness: impl Into<String>,
+    source: impl Into<String>,
     expected: impl Into<String>,
     found: impl Into<String>,
     sentence: impl Into<String>,
@@ -298,7 +315,7 @@ pub(crate) fn finding(
     Check {
         name: name.to_owned(),
         outcome,
-        witness: witness.into(),
+        source: source.into(),
         expected: expected.into(),
         found: found.into(),
         sentence: sentence.into(),
@@ -306,12 +323,12 @@ pub(crate) fn finding(
     }
 }
 
-/// The check could not see here.
-pub(crate) fn not_seen(name: &str, witness: impl Into<String>, sentence: impl Into<String>) -> Check {
-    finding(name, CheckOutcome::NotSeen, witness, "", "", sentence)
+/// Builds the finding of a check that could not observe anything.
+pub(crate) fn not_seen(name: &str, source: impl Into<String>, sentence: impl Into<String>) -> Check {
+    finding(name, CheckOutcome::NotSeen, source, "", "", sentence)
 }
 
-/// The check does not apply to the phase.
+/// Builds the finding of a check that does not apply to the phase.
 pub(crate) fn not_applicable(name: &str, sentence: impl Into<String>) -> Check {
     finding(name, CheckOutcome::NotApplicable, "", "", "", sentence)
 }

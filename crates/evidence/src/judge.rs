@@ -1,4 +1,4 @@
-//! Joins the checks to a verdict and a level.
+//! Combines the findings of the checks into a verdict and a level.
 
 use crate::checks;
 use crate::facts::PhaseFacts;
@@ -7,8 +7,7 @@ use trueio_model::{Check, CheckOutcome, EvidenceLevel, Verdict};
 /// A check: a pure function of a phase.
 type CheckFn = fn(&PhaseFacts<'_>) -> Check;
 
-/// Every check, by name, in the order in which findings are given. `docs/evidence.md` has a section
-/// of each.
+/// Every check, by name, in the order of the findings. `docs/evidence.md` has a section for each.
 pub const CHECKS: &[(&str, CheckFn)] = &[
     (checks::call_results::NAME, checks::call_results::check),
     (checks::direct_granted::NAME, checks::direct_granted::check),
@@ -35,13 +34,13 @@ pub const CHECKS: &[(&str, CheckFn)] = &[
     (checks::clock_and_cpu::NAME, checks::clock_and_cpu::check),
 ];
 
-/// What the evidence says of a phase.
+/// Returns the verdict, the level and the findings of a phase.
 ///
-/// The verdict is contradicted if any check contradicts, else suspect if any doubts or if none
-/// could see anything, else supported. A contradiction that the user accepted before the run
-/// (`--accept CHECK`) makes it suspect only, and stays in the findings. A phase of the engines `null` and `simulated` is supported
-/// as far as its calls go, at [`EvidenceLevel::E0`]; the checks' sentences say that no device was
-/// involved.
+/// The verdict is contradicted if any check contradicts, else suspect if any check doubts or if none could
+/// observe anything, else supported. A contradiction that the user accepted before the run (`--accept CHECK`)
+/// makes the phase suspect and stays in the findings. A phase of the engines `null` and `simulated` is
+/// supported at [`EvidenceLevel::E0`], because only the results of its calls are known; the checks' sentences
+/// state that no device was involved.
 pub fn judge(facts: &PhaseFacts<'_>) -> (Verdict, EvidenceLevel, Vec<Check>) {
     let mut findings: Vec<Check> = CHECKS.iter().map(|(_, check)| check(facts)).collect();
     for check in &mut findings {
@@ -59,8 +58,8 @@ pub fn judge(facts: &PhaseFacts<'_>) -> (Verdict, EvidenceLevel, Vec<Check>) {
     (verdict, level(facts, &findings), findings)
 }
 
-/// E1 needs the disks' counters and an idle baseline of each; E2 a witness of the file or the
-/// process besides; E3 sampled I/Os whose requests were found on the disk.
+/// Returns the level. E1 needs the disks' counters and an idle baseline of each, E2 also a counter of the
+/// file or the process, E3 sampled I/Os whose requests were found on the disk.
 fn level(facts: &PhaseFacts<'_>, findings: &[Check]) -> EvidenceLevel {
     let saw = |name: &str| {
         findings.iter().any(|check| {

@@ -1,4 +1,4 @@
-//! Whether a file or device that is to be read holds anything but zeros.
+//! Samples a file or device before it is read, to find regions that contain only zeros.
 //!
 //! A thin-provisioned volume, a trimmed SSD or a fresh image answers reads of blocks that were never
 //! written with zeros, without touching a medium, and no map of a block device says so. A few

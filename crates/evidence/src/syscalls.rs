@@ -37,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// into another processor's buffer.
 const YOUNG_NS: u64 = 2_000_000;
 
-/// Whether system calls can be traced here and now: `None` if they can, else why not. Nothing is left.
+/// Returns the reason why system calls cannot be traced; `None` if they can. Leaves nothing behind.
 pub fn why_no_syscall_trace() -> Option<String> {
     prepare().err()
 }
@@ -45,8 +45,8 @@ pub fn why_no_syscall_trace() -> Option<String> {
 /// What is needed to begin.
 fn prepare() -> Result<(Tracefs, Formats), String> {
     if !has_the_kernels_numbers() {
-        return Err("this process lives in a namespace of processes of its own, and the kernel's trace knows \
-                    threads by the numbers of the first one"
+        return Err("this process runs in its own PID namespace, and the kernel's trace uses the thread IDs of the \
+                    initial one"
             .to_owned());
     }
     let tracefs = Tracefs::open()?;
@@ -106,7 +106,7 @@ impl SyscallWatch {
                 .name("syscalls".to_owned())
                 .stack_size(256 << 10)
                 .spawn(move || read_all(instance, &formats, tally, &stopped))
-                .map_err(|error| format!("no thread to trace with: {error}"))
+                .map_err(|error| format!("cannot start the tracing thread: {error}"))
         });
         match begun {
             Ok(thread) => self.reader = Some(Reader { stop, thread }),
@@ -120,7 +120,7 @@ impl SyscallWatch {
         let span_ns = measured.as_nanos() as u64;
         let missing = |reason: String| SyscallTrace { missing: Some(reason), ..SyscallTrace::default() };
         let Some(Reader { stop, thread }) = self.reader.take() else {
-            return missing(self.missing.take().unwrap_or_else(|| "the phase ended before it began".to_owned()));
+            return missing(self.missing.take().unwrap_or_else(|| "the phase ended before tracing began".to_owned()));
         };
         stop.set();
         match thread.join() {
@@ -136,7 +136,7 @@ impl Default for SyscallWatch {
     }
 }
 
-/// Reads and counts until it is told to end.
+/// Reads and counts events until `stop` is set.
 fn read_all(mut instance: Instance, formats: &Formats, mut tally: Tally<Live>, stop: &Stop) -> Read {
     let mut events: Vec<Event> = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Reads the witnesses around a phase.
+//! Reads the counters before and after a phase.
 //!
 //! The order matters. [`Watch::baseline`] opens and maps the files, which may take a while, then
 //! looks at the disks while nothing of ours runs. [`Watch::before`] counts the files' cached pages
@@ -13,8 +13,9 @@
 //! processors. [`Observation::cost_ns`] says what it was. Files are opened for reading only.
 
 use crate::filemap::{FileMap, map_file};
+use crate::observation::{Heat, Observation};
 use crate::sample::{ContentSample, sample};
-use crate::trace::{Trace, Traced, Watched};
+use crate::trace::{ObservedFile, TraceSession};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
@@ -26,7 +27,7 @@ use trueio_device::{
 };
 use trueio_model::{DeviceCounters, DeviceDelta, FilePlan, Prepare, Residency, TargetFacts};
 
-/// The witnesses of one phase.
+/// The counters of one phase.
 #[derive(Debug)]
 pub struct Watch {
     system: System,
@@ -36,7 +37,7 @@ pub struct Watch {
     maps: Vec<FileMap>,
     samples: Vec<ContentSample>,
     background: Vec<String>,
-    trace: Option<Trace>,
+    trace: Option<TraceSession>,
     notes: BTreeSet<String>,
     begin: Option<Begin>,
     cost: Duration,
@@ -59,7 +60,7 @@ struct FileWatch {
     before: Option<Residency>,
 }
 
-/// What was counted when the phase began, apart from disks and files.
+/// Counters at the start of the phase, except those of disks and files.
 #[derive(Debug)]
 struct Begin {
     process_read_bytes: Option<u64>,
@@ -68,57 +69,6 @@ struct Begin {
     temperatures: Vec<Option<i64>>,
     throttle_count: Option<u64>,
     at: Instant,
-}
-
-/// What was seen of a phase.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Observation {
-    /// What each disk counted. A disk that could not be read is not in it; a note says so.
-    pub devices: Vec<DeviceDelta>,
-    /// Cached pages of each file: (path, before, after).
-    pub residency: Vec<(String, Option<Residency>, Option<Residency>)>,
-    /// Bytes that this process caused to be fetched from storage.
-    pub process_read_bytes: Option<u64>,
-    /// What of each file was stored when the phase began.
-    pub maps: Vec<FileMap>,
-    /// What a sample of each file's blocks held, if it was asked for.
-    pub samples: Vec<ContentSample>,
-    /// What was traced; `None` if there was no baseline, during which tracing is prepared.
-    pub traced: Option<Traced>,
-    /// Share of all processors' time that the hypervisor took, from 0 to 1.
-    pub steal_share: Option<f64>,
-    /// Share of the time in which a task of this machine waited for a processor, from 0 to 1.
-    pub cpu_pressure_share: Option<f64>,
-    /// Share of the time in which everything waited for memory, from 0 to 1.
-    pub memory_pressure_share: Option<f64>,
-    /// By how much the clock of the latencies ran faster than the kernel's, as a share; `None` if it
-    /// is the kernel's own. Set by whoever has the clock.
-    pub clock_drift: Option<f64>,
-    /// The disks' temperatures; those that report none are not in it.
-    pub heats: Vec<Heat>,
-    /// How often processors were throttled for heat.
-    pub throttle_count: Option<u64>,
-    /// What the system did in the background when the phase began, one sentence without a full stop
-    /// each.
-    pub background: Vec<String>,
-    /// What could not be watched, one sentence each.
-    pub notes: Vec<String>,
-    /// What the watching itself took in and around the phase, in nanoseconds; the baseline is not
-    /// in it, and neither is the wait for the tracing thread after the last witness was read.
-    pub cost_ns: u64,
-}
-
-/// A disk's temperature around a phase, in thousandths of a degree Celsius.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heat {
-    /// The disk's kernel name.
-    pub disk: String,
-    /// When the phase began.
-    pub before_millidegrees: i64,
-    /// When it ended.
-    pub after_millidegrees: i64,
-    /// The drive's own limit.
-    pub limit_millidegrees: Option<i64>,
 }
 
 impl Watch {
@@ -156,21 +106,21 @@ impl Watch {
         }
     }
 
-    /// Looks at a few blocks of each file, with direct I/O. To be called before the baseline, for a
-    /// phase that reads.
+    /// Samples a few blocks of each file with direct I/O. Call it before the baseline, for a phase that
+    /// reads.
     pub fn sample_content(&mut self) {
         self.samples =
             self.files.iter().filter_map(|file| sample(&file.path, file.offset_bytes, file.size_bytes)).collect();
     }
 
-    /// Opens and maps the files, then watches the disks for `length` while nothing of ours runs.
-    /// The files should be there and their data flushed, or their writing would be taken for
-    /// others' I/O. A length of zero takes no baseline: others' I/O cannot be told from ours then.
+    /// Opens and maps the files, then reads the disks' counters over `length` while no job runs. The files
+    /// must exist and be flushed; otherwise their write-back counts as I/O of other processes. A length of
+    /// zero takes no baseline, and the I/O of other processes cannot be separated.
     pub fn baseline(&mut self, length: Duration) {
         self.open_files();
         self.map_files();
         // Not before: making an instance waits for the kernel.
-        self.trace = Some(Trace::new(&self.system, &self.targets, &watched(&self.files)));
+        self.trace = Some(TraceSession::new(&self.system, &self.targets, &watched(&self.files)));
         if length.is_zero() {
             return;
         }
@@ -187,13 +137,13 @@ impl Watch {
         }
     }
 
-    /// Where workers read the number of the window in which requests are traced, 0 while none is open;
+    /// Returns the counter in which workers find the number of the open trace window, 0 if none is open;
     /// `None` if nothing will be traced.
     pub fn sample_window(&self) -> Option<Arc<AtomicU32>> {
         self.trace.as_ref()?.sample_window()
     }
 
-    /// To be called just before the first measured I/O is issued.
+    /// Reads the counters. Call it just before the first measured I/O is issued.
     pub fn before(&mut self) {
         let at = Instant::now();
         self.open_files();
@@ -216,7 +166,8 @@ impl Watch {
         self.begin = Some(Begin { process_read_bytes, ticks, pressure, temperatures, throttle_count, at });
     }
 
-    /// To be called just after the last measured I/O completed.
+    /// Reads the counters again and returns the observation. Call it just after the last measured I/O
+    /// completed.
     ///
     /// # Panics
     /// If [`Watch::before`] was not called since the last time.
@@ -233,7 +184,7 @@ impl Watch {
         let mut devices = Vec::new();
         for (disk, after) in self.disks.iter_mut().zip(after) {
             let (Some(before), Some(after)) = (disk.before.take(), after) else {
-                self.notes.insert(format!("the counters of {} could not be read", disk.name));
+                self.notes.insert(format!("cannot read the counters of {}", disk.name));
                 continue;
             };
             devices.push(DeviceDelta {
@@ -304,7 +255,7 @@ impl Watch {
             match File::open(Path::new(&file.path)) {
                 Ok(opened) => file.file = Some(opened),
                 Err(error) => {
-                    self.notes.insert(format!("`{}` could not be opened to be watched ({error})", file.path));
+                    self.notes.insert(format!("cannot open `{}` to observe it ({error})", file.path));
                 }
             }
         }
@@ -327,7 +278,7 @@ impl Watch {
 impl FileWatch {
     fn residency(&self) -> Option<Residency> {
         let found = trueio_direct::residency(self.file.as_ref()?, self.offset_bytes, self.size_bytes).ok()?;
-        // Pages under write-back are on their way, and not yet written either.
+        // Pages under write-back are not written yet.
         let dirty_pages = found.dirty_pages.map(|dirty| dirty + found.writeback_pages.unwrap_or(0));
         Some(Residency {
             cached_pages: found.cached_pages,
@@ -339,13 +290,13 @@ impl FileWatch {
     }
 }
 
-/// The files that are open.
-fn watched(files: &[FileWatch]) -> Vec<Watched<'_>> {
+/// Returns the files that are open.
+fn watched(files: &[FileWatch]) -> Vec<ObservedFile<'_>> {
     files
         .iter()
         .filter_map(|FileWatch { path, offset_bytes, size_bytes, file, .. }| {
             let (offset_bytes, size_bytes) = (*offset_bytes, *size_bytes);
-            Some(Watched { path, file: file.as_ref()?, offset_bytes, size_bytes })
+            Some(ObservedFile { path, file: file.as_ref()?, offset_bytes, size_bytes })
         })
         .collect()
 }
@@ -365,7 +316,7 @@ fn steal_share(before: CpuTicks, after: CpuTicks) -> Option<f64> {
     (total > 0).then(|| after.steal.saturating_sub(before.steal) as f64 / total as f64)
 }
 
-/// A counter that went backwards (the disk was replaced under its name) counts as nothing.
+/// Returns `after - before`. A counter that went backwards (another disk took the name) counts as zero.
 fn difference(before: &DeviceCounters, after: &DeviceCounters) -> DeviceCounters {
     DeviceCounters {
         read_count: after.read_count.saturating_sub(before.read_count),

@@ -150,7 +150,7 @@ fn direct_reads_and_writes_that_the_disk_did_not_count_did_not_reach_it() {
     for mut phase in [Phase::honest_reads(), Phase::honest_writes()] {
         phase.observation.devices = vec![delta(counted(MIB, MIB, 0))];
         let judgement = phase.judge();
-        judgement.assert("block_layer_bytes", Contradicted, "did_not_reach_device: the calls claim 400 MiB");
+        judgement.assert("block_layer_bytes", Contradicted, "did_not_reach_device: the calls reported 400 MiB");
     }
 }
 
@@ -195,15 +195,15 @@ fn others_io_never_speaks_against_us_but_cannot_stand_in_for_ours() {
     // 50 MiB in a quarter of a second: 200 MiB of the measured 400 may be others'.
     phase.observation.devices[0].baseline = counted(50 * MIB, 0, 0);
     let judgement = phase.judge();
-    judgement.assert("block_layer_bytes", Suspect, "only together with others' I/O (about 200 MiB)");
-    judgement.assert("foreign_io", Suspect, "Others were using vda just before");
+    judgement.assert("block_layer_bytes", Suspect, "only if the I/O of other processes (about 200 MiB) is included");
+    judgement.assert("foreign_io", Suspect, "Other processes used vda just before");
 }
 
 #[test]
 fn many_more_direct_reads_than_asked_are_others() {
     let mut phase = Phase::honest_reads();
     phase.observation.devices = vec![delta(counted(500 * MIB, 0, 0))];
-    phase.judge().assert("block_layer_bytes", Suspect, "read 100 MiB more than was asked for");
+    phase.judge().assert("block_layer_bytes", Suspect, "read 100 MiB more than this phase requested");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn writes_are_amplified_by_syncs_raid_and_copy_on_write_and_only_plain_ones_may_
         phase.observation.devices = vec![delta(counted(0, 900 * MIB, 0))];
         phase
     };
-    amplified().judge().assert("block_layer_bytes", Suspect, "500 MiB more than was asked for");
+    amplified().judge().assert("block_layer_bytes", Suspect, "500 MiB more than this phase requested");
 
     let mut btrfs = amplified();
     btrfs.targets[0].filesystem.as_mut().expect("a filesystem").kind = "btrfs".to_owned();
@@ -233,7 +233,7 @@ fn buffered_reads_that_are_missing_came_from_the_page_cache() {
     phase.jobs[0].direct = DirectPolicy::Off;
     phase.observation.devices = vec![delta(counted(100 * MIB, 0, 0))];
     let judgement = phase.judge();
-    judgement.assert("block_layer_bytes", Suspect, "Served from the page cache: 300 MiB of 400 MiB (75 %)");
+    judgement.assert("block_layer_bytes", Suspect, "The page cache served 300 MiB of 400 MiB (75 %)");
     assert_eq!(judgement.verdict, Verdict::Suspect);
 }
 
@@ -244,7 +244,7 @@ fn buffered_writes_are_suspect_without_a_flush_and_contradicted_when_a_flush_bro
     phase.observation.devices = vec![delta(counted(0, 0, 1))];
     phase.judge().assert("block_layer_bytes", Suspect, "stayed in the page cache");
     phase.jobs[0].flush.end_fsync = true;
-    phase.judge().assert("block_layer_bytes", Contradicted, "the flush at the end was to bring 400 MiB");
+    phase.judge().assert("block_layer_bytes", Contradicted, "the flush at the end should have written 400 MiB");
     phase.jobs[0].flush.fsync_every = 1;
     phase.judge().assert("block_layer_bytes", Contradicted, "to be durable when it returned");
 }
@@ -256,7 +256,7 @@ fn blocks_that_are_written_again_before_the_flush_reach_the_disk_once() {
     phase.jobs[0].flush.end_fsync = true;
     phase.jobs[0].files[0].size_bytes = 64 * MIB;
     phase.observation.devices = vec![delta(counted(0, 64 * MIB, 1))];
-    phase.judge().assert("block_layer_bytes", Suspect, "written again before they were flushed");
+    phase.judge().assert("block_layer_bytes", Suspect, "overwritten before they were flushed");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn without_a_disk_or_without_its_counters_the_check_does_not_look() {
     let mut none = Phase::honest_reads();
     none.targets[0].disks.clear();
     let judgement = none.judge();
-    judgement.assert("block_layer_bytes", NotSeen, "No disk is seen under the target");
+    judgement.assert("block_layer_bytes", NotSeen, "No disk is visible under the target");
     assert_eq!(judgement.level, EvidenceLevel::E0);
     let mut off = Phase::honest_reads();
     off.targets[0].disks[0].counts_io = Fact::known(false, "queue/iostats");
@@ -316,7 +316,7 @@ fn reads_that_the_disk_and_the_cache_show_to_be_direct_go_before_the_filesystems
     phase.targets[0].direct.support = DirectSupport::SilentlyBuffered;
     phase.judge().assert("direct_granted", Passed, "These reads were direct");
     phase.observation.residency[0].2 = residency(400 * MIB, 0, 1024 * MIB);
-    phase.judge().assert("direct_granted", Contradicted, "accepted and ignored");
+    phase.judge().assert("direct_granted", Contradicted, "accepts O_DIRECT and ignores it");
 }
 
 // page_cache
@@ -326,12 +326,12 @@ fn a_cache_that_grows_under_direct_io_contradicts_it() {
     let mut phase = Phase::honest_reads();
     let region = 1024 * MIB;
     phase.observation.residency[0].2 = residency(400 * MIB, 0, region);
-    phase.judge().assert("page_cache", Contradicted, "grew by 400 MiB under direct I/O");
+    phase.judge().assert("page_cache", Contradicted, "grew by 400 MiB during direct I/O");
     // A few pages are somebody's glance at the file.
     phase.observation.residency[0].2 = residency(MIB / 8, 0, region);
     phase.judge().assert("page_cache", Passed, "");
     phase.observation.residency[0].2 = None;
-    phase.judge().assert("page_cache", NotSeen, "could not be counted");
+    phase.judge().assert("page_cache", NotSeen, "Cannot count");
 }
 
 #[test]
@@ -339,13 +339,13 @@ fn what_was_cached_before_or_is_dirty_after_a_buffered_phase_is_said() {
     let region = 1024 * MIB;
     let mut cached = Phase::honest_reads();
     cached.jobs[0].direct = DirectPolicy::Off;
-    cached.judge().assert("page_cache", Passed, "not cached when the phase began");
+    cached.judge().assert("page_cache", Passed, "not cached at the start");
     cached.observation.residency[0].1 = residency(512 * MIB, 0, region);
     cached.judge().assert("page_cache", Suspect, "50 % of the files were in the page cache");
     let mut dirty = Phase::honest_writes();
     dirty.jobs[0].direct = DirectPolicy::Off;
     dirty.observation.residency[0].2 = residency(400 * MIB, 400 * MIB, region);
-    dirty.judge().assert("page_cache", Suspect, "400 MiB of what was written were in memory only");
+    dirty.judge().assert("page_cache", Suspect, "400 MiB of the written data was in memory only");
 }
 
 // holes
@@ -359,7 +359,7 @@ fn what_is_not_stored_cannot_be_read_from_a_disk() {
         (map.hole_bytes, map.unwritten_bytes, map.encoded_bytes) = (hole, unwritten, encoded);
         phase
     };
-    set(1024 * MIB, 0, 0).judge().assert("holes", Contradicted, "100 % of what was read is not stored");
+    set(1024 * MIB, 0, 0).judge().assert("holes", Contradicted, "100 % of the read region is not stored");
     set(0, 512 * MIB, 0).judge().assert("holes", Contradicted, "50 %");
     set(MIB, 0, 0).judge().assert("holes", Suspect, "A small part");
     set(0, 0, 1024 * MIB).judge().assert("holes", Suspect, "compressed");
@@ -397,11 +397,11 @@ fn dsync(flushes: u64, fua: Option<bool>) -> Phase {
 fn sync_calls_that_never_became_flushes_contradict_durability() {
     let mut phase = Phase::honest_log();
     phase.observation.devices[0].measured.flush_count = Some(0);
-    phase.judge().assert("flushes", Contradicted, "never told to flush");
+    phase.judge().assert("flushes", Contradicted, "received no flush");
     phase.targets[0].filesystem.as_mut().expect("a filesystem").options = "rw,nobarrier".to_owned();
     phase.judge().assert("flushes", Contradicted, "without barriers");
     phase.observation.devices[0].measured.flush_count = Some(500);
-    phase.judge().assert("flushes", Suspect, "less often");
+    phase.judge().assert("flushes", Suspect, "fewer flushes");
     phase.observation.devices[0].measured.flush_count = None;
     phase.judge().assert("flushes", NotSeen, "does not count flushes");
 }
@@ -409,7 +409,7 @@ fn sync_calls_that_never_became_flushes_contradict_durability() {
 #[test]
 fn a_disk_with_fua_is_durable_without_a_flush_and_one_without_is_not() {
     dsync(1000, Some(false)).judge().assert("flushes", Passed, "");
-    dsync(0, Some(false)).judge().assert("flushes", Contradicted, "never told to flush");
+    dsync(0, Some(false)).judge().assert("flushes", Contradicted, "received no flush");
     for fua in [Some(true), None] {
         dsync(0, fua).judge().assert("flushes", NotSeen, "forced unit access");
     }
@@ -433,10 +433,10 @@ fn workers_that_wait_together_share_a_flush() {
 #[test]
 fn a_disk_that_declares_no_volatile_cache_cannot_be_contradicted_here() {
     let mut phase = Phase::honest_log();
-    phase.targets[0].disks[0].write_cache = Fact::known("write through".to_owned(), "by hand");
+    phase.targets[0].disks[0].write_cache = Fact::known("write through".into(), "by hand");
     phase.observation.devices[0].measured.flush_count = Some(0);
-    phase.judge().assert("flushes", NotSeen, "its word is all there is");
-    Phase::honest_writes().judge().assert("flushes", NotApplicable, "survives a power cut");
+    phase.judge().assert("flushes", NotSeen, "no counter can confirm");
+    Phase::honest_writes().judge().assert("flushes", NotApplicable, "may not survive a power cut");
 }
 
 // foreign_io
@@ -449,11 +449,11 @@ fn a_neighbour_is_seen_before_the_phase_by_requests_by_bytes_or_by_time() {
         phase.judge()
     };
     let requests = DeviceCounters { write_count: 2000, write_bytes: 2000 * 512, ..Default::default() };
-    busy(requests).assert("foreign_io", Suspect, "Others were using vda");
+    busy(requests).assert("foreign_io", Suspect, "Other processes used vda");
     let bytes = DeviceCounters { read_count: 10, read_bytes: 10 * MIB, ..Default::default() };
-    busy(bytes).assert("foreign_io", Suspect, "Others were using vda");
+    busy(bytes).assert("foreign_io", Suspect, "Other processes used vda");
     let time = DeviceCounters { write_count: 8, busy_ms: 200, ..Default::default() };
-    busy(time).assert("foreign_io", Suspect, "Others were using vda");
+    busy(time).assert("foreign_io", Suspect, "Other processes used vda");
     let a_journal = DeviceCounters { write_count: 5, write_bytes: 20 * 4096, busy_ms: 3, ..Default::default() };
     busy(a_journal).assert("foreign_io", Passed, "");
 }
@@ -463,7 +463,7 @@ fn writes_in_a_phase_that_only_reads_are_others() {
     let mut phase = Phase::honest_reads();
     phase.observation.devices[0].measured.write_count = 20_000;
     phase.observation.devices[0].measured.write_bytes = 80 * MIB;
-    phase.judge().assert("foreign_io", Suspect, "only read, so others used vda at the same time");
+    phase.judge().assert("foreign_io", Suspect, "only read, so other processes used vda at the same time");
 }
 
 #[test]
@@ -485,9 +485,9 @@ fn a_job_that_waits_for_its_source_measures_the_source() {
         phase
     };
     let elapsed_ns = Phase::honest_writes().records[0].elapsed_ns;
-    with(elapsed_ns / 20).judge().assert("source", Passed, "took 5.0 % of the time");
+    with(elapsed_ns / 20).judge().assert("source", Passed, "spent 5.0 % of the time");
     with(elapsed_ns / 2).judge().assert("source", Suspect, "spent 50 % of its time waiting for its source");
-    Phase::honest_writes().judge().assert("source", NotApplicable, "fetched from elsewhere");
+    Phase::honest_writes().judge().assert("source", NotApplicable, "fetches the data");
 }
 
 #[test]
@@ -497,16 +497,16 @@ fn a_queue_that_was_not_kept_is_suspect_unless_a_pace_or_a_pause_explains_it() {
     phase.jobs[0].workers = 2;
     phase.jobs[0].queue.depth = 32;
     phase.records[0].achieved_depth = Some(64.0);
-    phase.judge().assert("achieved_depth", Passed, "as deep as asked.");
+    phase.judge().assert("achieved_depth", Passed, "kept at the requested depth.");
     phase.records[0].achieved_depth = Some(56.8);
-    phase.judge().assert("achieved_depth", Passed, "11 % less deep than asked");
+    phase.judge().assert("achieved_depth", Passed, "11 % below the requested depth");
     phase.records[0].achieved_depth = Some(3.2);
-    phase.judge().assert("achieved_depth", Suspect, "was to keep 64 I/Os in flight and kept 3.20");
+    phase.judge().assert("achieved_depth", Suspect, "kept 3.20 I/Os in flight; its queue depth allows 64");
     // Zones take one write at a time; reads of zones wait for nobody.
     phase.jobs[0].zones = Some(trueio_model::ZonePlan::emulated(1 << 20, 1 << 20));
     phase.judge().assert("achieved_depth", Suspect, "kept 3.20");
     let reads = std::mem::replace(&mut phase.jobs[0].pattern.mix, OpMix::ReadWrite { read_percent: 50 });
-    phase.judge().assert("achieved_depth", NotApplicable, "zones to wait for");
+    phase.judge().assert("achieved_depth", NotApplicable, "waits for a source or for zones");
     phase.jobs[0].pattern.mix = reads;
     // But for those who write them meanwhile.
     let writer = JobPlan { name: "writer".into(), ..phase.jobs[0].clone() };
@@ -514,13 +514,13 @@ fn a_queue_that_was_not_kept_is_suspect_unless_a_pace_or_a_pause_explains_it() {
         .jobs
         .push(JobPlan { pattern: Pattern { mix: OpMix::Only(OpKind::Write), ..writer.pattern.clone() }, ..writer });
     phase.records.push(phase.records[0].clone());
-    phase.judge().assert("achieved_depth", NotApplicable, "zones to wait for");
+    phase.judge().assert("achieved_depth", NotApplicable, "waits for a source or for zones");
     phase.jobs.truncate(1);
     phase.records.truncate(1);
     phase.jobs[0].zones = None;
     phase.jobs[0].think = Some(trueio_model::Think { time_ns: 1, every: 1, after_ns: 0, spin_ns: 0 });
     phase.judge().assert("achieved_depth", NotApplicable, "");
-    Phase::honest_reads().judge().assert("achieved_depth", NotApplicable, "one I/O at a time");
+    Phase::honest_reads().judge().assert("achieved_depth", NotApplicable, "one I/O in flight");
 }
 
 // pace
@@ -539,8 +539,8 @@ fn paced(backlog: u64, late_ns: u64) -> Phase {
 #[test]
 fn a_rate_that_the_disk_cannot_keep_or_that_we_cannot_is_suspect() {
     paced(0, 500).judge().assert("pace", Passed, "The rate was kept");
-    paced(50_000, 500).judge().assert("pace", Suspect, "50,000 I/Os that were due were never issued");
-    paced(0, 40_000).judge().assert("pace", Suspect, "handed over I/Os of `job` late");
+    paced(50_000, 500).judge().assert("pace", Suspect, "50,000 due I/Os were never issued");
+    paced(0, 40_000).judge().assert("pace", Suspect, "submitted I/Os of `job` late");
     Phase::honest_reads().judge().assert("pace", NotApplicable, "");
 }
 
@@ -549,9 +549,9 @@ fn a_rate_that_the_disk_cannot_keep_or_that_we_cannot_is_suspect() {
 #[test]
 fn a_buffered_working_set_must_exceed_memory_or_be_seen_to_come_from_the_disk() {
     let mut phase = Phase::honest_reads();
-    phase.judge().assert("working_set", NotApplicable, "nobody says");
+    phase.judge().assert("working_set", NotApplicable, "is unknown");
     phase.jobs[0].direct = DirectPolicy::Off;
-    phase.judge().assert("working_set", Passed, "the disk read all that was asked for");
+    phase.judge().assert("working_set", Passed, "the disk read every requested byte");
     phase.observation.devices = vec![delta(counted(0, 0, 0))];
     phase.judge().assert("working_set", Suspect, "fit in memory");
     phase.jobs[0].files[0].size_bytes = 64 << 30;
@@ -599,31 +599,31 @@ fn a_usb_disk_is_suspect_where_bot_hides_it_or_a_usb_2_link_slows_it_and_honest_
     };
     use trueio_model::UsbTransport::{Bot, Uas};
     with(usb(Bot, 5000.0, 5000.0, Some(true)), true, 512).assert("usb_link", Suspect, "runs on BOT");
-    with(usb(Uas, 480.0, 5000.0, Some(true)), false, 4096).assert("usb_link", Suspect, "another cable may do");
-    with(usb(Uas, 480.0, 480.0, Some(true)), false, 4096).assert("usb_link", Suspect, "a USB 3 port would do");
+    with(usb(Uas, 480.0, 5000.0, Some(true)), false, 4096).assert("usb_link", Suspect, "try another cable");
+    with(usb(Uas, 480.0, 480.0, Some(true)), false, 4096).assert("usb_link", Suspect, "use a USB 3 port");
     let both = with(usb(Bot, 480.0, 480.0, Some(true)), true, 512);
     both.assert("usb_link", Suspect, "runs on BOT");
     both.assert("usb_link", Suspect, "which is the limit");
     // A stick of USB 2 that knows nothing else does not hide behind BOT.
-    with(usb(Bot, 480.0, 5000.0, Some(false)), true, 512).assert("usb_link", Passed, "offers BOT alone");
+    with(usb(Bot, 480.0, 5000.0, Some(false)), true, 512).assert("usb_link", Passed, "supports only BOT");
     // Before Linux 6.9 a disk's capabilities are not known; the version that it gives itself may tell.
     let says = |version: &str, transport, port: f64| {
         let facts = usb(transport, 480.0, port, None).expect("facts");
         Some(UsbFacts { usb_version: Fact::known(version.to_owned(), "by hand"), ..facts })
     };
     let likely = with(says("2.10", Bot, 5000.0), true, 512);
-    likely.assert("usb_link", Suspect, "says USB 2.10 of itself on a link of 480 Mbit/s, as USB 3 disks do");
-    likely.assert("usb_link", Suspect, "another cable may do");
+    likely.assert("usb_link", Suspect, "declares USB 2.10 on a link of 480 Mbit/s");
+    likely.assert("usb_link", Suspect, "try another cable");
     likely.assert("usb_link", Suspect, "runs on BOT");
-    with(says("2.10", Uas, 480.0), false, 4096).assert("usb_link", Suspect, "a USB 3 port would do");
-    with(says("2.01", Bot, 5000.0), true, 512).assert("usb_link", NotSeen, "is not known");
-    with(usb(Bot, 480.0, 480.0, None), true, 512).assert("usb_link", NotSeen, "is not known");
-    with(usb(Uas, 480.0, 5000.0, None), false, 4096).assert("usb_link", NotSeen, "is not known");
+    with(says("2.10", Uas, 480.0), false, 4096).assert("usb_link", Suspect, "use a USB 3 port");
+    with(says("2.01", Bot, 5000.0), true, 512).assert("usb_link", NotSeen, "supports USB 3 is unknown");
+    with(usb(Bot, 480.0, 480.0, None), true, 512).assert("usb_link", NotSeen, "supports USB 3 is unknown");
+    with(usb(Uas, 480.0, 5000.0, None), false, 4096).assert("usb_link", NotSeen, "supports USB 3 is unknown");
     // Honest ones.
     with(usb(Uas, 5000.0, 5000.0, Some(true)), true, 512).assert("usb_link", Passed, "hides nothing");
     with(usb(Uas, 480.0, 480.0, Some(false)), false, 4096).assert("usb_link", Passed, "");
     with(usb(Bot, 5000.0, 5000.0, Some(true)), false, 4096).assert("usb_link", Passed, "");
-    with(None, true, 512).assert("usb_link", NotApplicable, "No USB disk");
+    with(None, true, 512).assert("usb_link", NotApplicable, "no known USB disk");
 }
 
 // declared_values
@@ -645,14 +645,26 @@ fn a_spindle_that_is_too_quick_is_suspect_where_the_drive_itself_declares_it_and
         phase
     };
     let (quick, slow, large) = (58_000, 8_000_000, 4096 * MIB);
-    with("sata", Some(true), quick, large).judge().assert("declared_values", Suspect, "no spindle reads at random so");
-    with("sas", Some(true), quick, large).judge().assert("declared_values", Suspect, "the drive's word is wrong");
-    with("sata", Some(true), slow, large).judge().assert("declared_values", Passed, "agrees with what the disk says");
-    with("sata", Some(false), quick, large).judge().assert("declared_values", Passed, "agrees");
-    with("usb", Some(false), slow, large).judge().assert("declared_values", Passed, "as long as a spindle's");
-    with("sata", Some(true), quick, 64 * MIB).judge().assert("declared_values", NotApplicable, "Nothing was measured");
-    with("sata", None, quick, large).judge().assert("declared_values", NotApplicable, "Nothing was measured");
-    with("loop", Some(true), quick, large).judge().assert("declared_values", NotApplicable, "Nothing was measured");
+    with("sata", Some(true), quick, large).judge().assert(
+        "declared_values",
+        Suspect,
+        "no rotating disk reads at random this fast",
+    );
+    with("sas", Some(true), quick, large).judge().assert("declared_values", Suspect, "the declaration is wrong");
+    with("sata", Some(true), slow, large).judge().assert("declared_values", Passed, "agree with the declared");
+    with("sata", Some(false), quick, large).judge().assert("declared_values", Passed, "latencies agree");
+    with("usb", Some(false), slow, large).judge().assert(
+        "declared_values",
+        Passed,
+        "as long as those of a rotating disk",
+    );
+    with("sata", Some(true), quick, 64 * MIB).judge().assert(
+        "declared_values",
+        NotApplicable,
+        "cannot confirm or refute",
+    );
+    with("sata", None, quick, large).judge().assert("declared_values", NotApplicable, "cannot confirm or refute");
+    with("loop", Some(true), quick, large).judge().assert("declared_values", NotApplicable, "cannot confirm or refute");
     for bus in ["virtio", "usb", "nvme", "iscsi"] {
         let judgement = with(bus, Some(true), quick, large).judge();
         judgement.assert("declared_values", Passed, "vda declares that it rotates");
@@ -661,18 +673,18 @@ fn a_spindle_that_is_too_quick_is_suspect_where_the_drive_itself_declares_it_and
     // An emulated SATA disk is a virtual one.
     let mut emulated = with("sata", Some(true), quick, large);
     emulated.environment.hypervisor = Fact::known("KVM".to_owned(), "by hand");
-    emulated.judge().assert("declared_values", Passed, "nobody who knows has said it");
+    emulated.judge().assert("declared_values", Passed, "virtual disks and USB bridges often do not report it");
     // An SSD in front of a spindle may have answered.
     let mut cached = with("sata", Some(true), quick, large);
     let mut ssd = disk("nvme0n1", "nvme");
     ssd.is_rotational = Fact::known(false, "by hand");
     cached.targets[0].disks.push(ssd);
-    cached.judge().assert("declared_values", NotApplicable, "Nothing was measured");
+    cached.judge().assert("declared_values", NotApplicable, "cannot confirm or refute");
     // Reads of favourite blocks may come from the drive's cache.
     let mut favourites = with("sata", Some(true), quick, large);
     favourites.jobs[0].pattern.order =
         Order::Random { distribution: Distribution::Zipf { theta: 1.2, center: None }, each_block_once: false };
-    favourites.judge().assert("declared_values", NotApplicable, "Nothing was measured");
+    favourites.judge().assert("declared_values", NotApplicable, "cannot confirm or refute");
 }
 
 #[test]
@@ -682,19 +694,19 @@ fn a_cache_that_is_declared_away_is_seen_by_its_flushes_and_by_writes_that_are_d
         phase.records[0].ops = vec![op(OpKind::Write, 1_000, 4_096_000, 30_000), op(OpKind::Sync, 1_000, 0, sync_ns)];
         let mut disk = disk("vda", transport);
         disk.is_rotational = Fact::known(true, "by hand");
-        disk.write_cache = Fact::known("write through".to_owned(), "by hand");
+        disk.write_cache = Fact::known("write through".into(), "by hand");
         phase.targets[0].disks = vec![disk];
         phase.environment.hypervisor = Fact::unknown("no flag of the processor says so");
         phase.observation.devices[0].measured.flush_count = Some(flushes);
         phase
     };
-    bare("sata", 100_000, 0).judge().assert("declared_values", Suspect, "may forget at a power cut");
-    bare("virtio", 100_000, 0).judge().assert("declared_values", Passed, "may forget at a power cut");
-    bare("sata", 8_000_000, 0).judge().assert("declared_values", NotApplicable, "Nothing was measured");
+    bare("sata", 100_000, 0).judge().assert("declared_values", Suspect, "loses its content at a power cut");
+    bare("virtio", 100_000, 0).judge().assert("declared_values", Passed, "loses its content at a power cut");
+    bare("sata", 8_000_000, 0).judge().assert("declared_values", NotApplicable, "cannot confirm or refute");
     bare("virtio", 8_000_000, 900).judge().assert(
         "declared_values",
         Suspect,
-        "declared no volatile cache and was flushed",
+        "declares no volatile cache, but it was flushed",
     );
 }
 
@@ -714,7 +726,7 @@ fn memory_at_the_bottom_of_the_stack_is_said_unless_it_was_asked_for_by_name() {
     let zram = with(vec![file(), layer("filesystem", "ext4 on /data", 1), layer("disk", "zram0", 2)], "zram");
     zram.judge().assert("memory_backed", Suspect, "is memory");
     let buffered = with(vec![file(), layer("loop", "loop0 (buffered)", 1), layer("disk", "vda", 4)], "loop");
-    buffered.judge().assert("memory_backed", Suspect, "page cache of its file");
+    buffered.judge().assert("memory_backed", Suspect, "page cache of its backing file");
     let direct = with(vec![file(), layer("loop", "loop0 (direct)", 1), layer("disk", "vda", 4)], "loop");
     direct.judge().assert("memory_backed", Passed, "");
     let mut named = with(vec![layer("disk", "zram0", 0)], "zram");
@@ -730,10 +742,10 @@ fn zeros_are_suspect_and_compressible_content_is_said() {
     phase.jobs[0].content.compressible_percent = 50;
     phase.judge().assert("content", Passed, "hold for such content");
     phase.jobs[0].content.kind = ContentKind::Zero;
-    phase.judge().assert("content", Suspect, "Zeros were written");
+    phase.judge().assert("content", Suspect, "The job wrote zeros");
     phase.jobs[0].content.kind = ContentKind::Pattern;
     phase.jobs[0].content.pattern = vec![0xff];
-    phase.judge().assert("content", Suspect, "The same bytes were written over and over");
+    phase.judge().assert("content", Suspect, "The job wrote the same bytes repeatedly");
     Phase::honest_reads().judge().assert("content", NotApplicable, "");
 }
 
@@ -743,7 +755,7 @@ fn zeros_are_suspect_and_compressible_content_is_said() {
 fn no_disk_answers_in_half_a_microsecond_but_memory_may() {
     let mut phase = Phase::honest_reads();
     phase.records = vec![record(vec![op(OpKind::Read, 102_400, 400 * MIB, 500)])];
-    phase.judge().assert("latency_floor", Suspect, "something else did");
+    phase.judge().assert("latency_floor", Suspect, "something else served it");
     phase.targets[0].disks = vec![disk("vda", "zram")];
     phase.judge().assert("latency_floor", NotApplicable, "");
 }
@@ -754,7 +766,7 @@ fn no_disk_answers_in_half_a_microsecond_but_memory_may() {
 fn a_coarse_clock_a_busy_worker_and_a_greedy_hypervisor_are_suspect() {
     let mut fast = Phase::honest_reads();
     fast.records = vec![record(vec![op(OpKind::Read, 102_400, 400 * MIB, 200)])];
-    fast.judge().assert("clock_and_cpu", Suspect, "The clock's own error is 24 ns");
+    fast.judge().assert("clock_and_cpu", Suspect, "The clock's error is 24 ns");
     let mut busy = Phase::honest_reads();
     busy.worker_cpu.system_ns = SECOND_NS * 95 / 100;
     busy.judge().assert("clock_and_cpu", Suspect, "generator_limited");
@@ -826,7 +838,7 @@ fn a_mix_of_reads_and_writes_is_judged_by_its_worse_direction() {
     assert_eq!(judgement.objections(), [], "{}", judgement.report());
     assert_eq!(judgement.check("block_layer_bytes").expected, "280 MiB read, 120 MiB written in 102,400 I/Os");
     phase.observation.devices = vec![delta(counted(280 * MIB, 0, 0))];
-    phase.judge().assert("block_layer_bytes", Contradicted, "written with direct I/O, the disk counted 0 B");
+    phase.judge().assert("block_layer_bytes", Contradicted, "written with direct I/O, but the disk counted 0 B");
 }
 
 /// Goal: a run over two disks judges each phase by its own. Method: the same phase with a second
@@ -847,7 +859,7 @@ fn a_phase_is_judged_by_the_disks_under_its_own_files() {
     phase.targets[1].path = "/data/another".to_owned();
     let judgement = phase.judge();
     assert_eq!(judgement.objections(), [], "{}", judgement.report());
-    assert_eq!(judgement.check("block_layer_bytes").witness, "/sys/block/vda/stat");
+    assert_eq!(judgement.check("block_layer_bytes").source, "/sys/block/vda/stat");
 }
 
 // steadiness
@@ -882,7 +894,7 @@ fn a_rate_that_keeps_its_level_is_steady() {
     let mut phase = Phase::honest_reads();
     phase.records[0].series = series((0..70).map(honest_rate));
     let judgement = phase.judge();
-    judgement.assert("steadiness", Passed, "kept its level");
+    judgement.assert("steadiness", Passed, "stayed at one level");
     assert_eq!(judgement.verdict, Verdict::Supported);
 }
 
@@ -901,7 +913,7 @@ fn a_full_write_cache_is_told_with_when_and_after_how_much() {
         })
         .collect();
     let judgement = phase.judge();
-    judgement.assert("steadiness", Suspect, "after 3.0 s and 1.15 GiB. A full write cache");
+    judgement.assert("steadiness", Suspect, "after 3.0 s and 1.15 GiB. Possible causes: a full write cache");
     assert_eq!(judgement.verdict, Verdict::Suspect);
 }
 
@@ -911,7 +923,7 @@ fn a_rate_that_sinks_slowly_is_a_drift_and_one_stall_is_not() {
     phase.records[0].series = series((0..70).map(|i| honest_rate(i) * (140 - i) / 140));
     phase.judge().assert("steadiness", Suspect, "The rate");
     phase.records[0].series = series((0..70).map(|i| if i == 33 { 0 } else { honest_rate(i) }));
-    phase.judge().assert("steadiness", Passed, "kept its level");
+    phase.judge().assert("steadiness", Passed, "stayed at one level");
 }
 
 #[test]
@@ -923,18 +935,18 @@ fn two_jobs_are_added_up_and_the_one_that_ends_first_ends_the_view() {
     other.records[0].series = series((0..70).map(|i| if i < 40 { honest_rate(i) + i * 500 } else { 100 }));
     phase.jobs.append(&mut other.jobs);
     phase.records.append(&mut other.records);
-    phase.judge().assert("steadiness", Passed, "kept its level");
+    phase.judge().assert("steadiness", Passed, "stayed at one level");
 }
 
 #[test]
 fn a_phase_too_short_to_be_called_steady_is_not_called_so() {
     let mut phase = Phase::honest_reads();
     phase.records[0].series = series((0..15).map(honest_rate));
-    phase.judge().assert("steadiness", NotSeen, "1.5 s of rows");
+    phase.judge().assert("steadiness", NotSeen, "1.5 s of intervals");
     // Over within a tick of the clock.
     phase.records[0].series = series([1]);
     (phase.records[0].series[0].end_ns, phase.records[0].series[0].span_ns) = (0, 0);
-    phase.judge().assert("steadiness", NotSeen, "0.0 s of rows");
+    phase.judge().assert("steadiness", NotSeen, "0.0 s of intervals");
 }
 
 fn rounds_until(is_attained: bool, drift: f64) -> SteadyState {
@@ -962,7 +974,7 @@ fn a_steady_state_that_was_not_attained_is_suspect_with_its_drift() {
     phase.records[0].series = series((0..70).map(honest_rate));
     phase.steady_state = Some(rounds_until(false, -31.0));
     let judgement = phase.judge();
-    judgement.assert("steadiness", Suspect, "No steady state was attained in 7 rounds");
+    judgement.assert("steadiness", Suspect, "No steady state after 7 rounds");
     assert!(
         judgement.check("steadiness").found.contains("throughput range 31 %, drift -31 %"),
         "{}",
@@ -973,7 +985,7 @@ fn a_steady_state_that_was_not_attained_is_suspect_with_its_drift() {
     let mut unknown = rounds_until(false, 0.0);
     unknown.variables[1].range_percent = None;
     phase.steady_state = Some(unknown);
-    phase.judge().assert("steadiness", Suspect, "longer rounds are needed");
+    phase.judge().assert("steadiness", Suspect, "use longer rounds");
 }
 
 // zero_blocks, heat, pressure, clock, background, discards, acceptance
@@ -985,9 +997,9 @@ fn a_device_that_was_never_written_is_suspected_and_a_few_zero_blocks_are_not() 
     phase.observation.samples = sample(30);
     phase.judge().assert("zero_blocks", Suspect, "Write them first");
     phase.observation.samples = sample(5);
-    phase.judge().assert("zero_blocks", Passed, "was written before");
+    phase.judge().assert("zero_blocks", Passed, "contain data");
     phase.observation.samples = Vec::new();
-    phase.judge().assert("zero_blocks", NotSeen, "direct I/O cannot be had");
+    phase.judge().assert("zero_blocks", NotSeen, "do not support direct I/O");
     Phase::honest_writes().judge().assert("zero_blocks", NotApplicable, "Nothing is read");
 }
 
@@ -1003,15 +1015,15 @@ fn a_disk_above_its_own_limit_and_a_throttled_processor_are_too_hot() {
         }]
     };
     phase.observation.heats = heat(70_000);
-    phase.judge().assert("heat", Suspect, "vda is above the temperature");
+    phase.judge().assert("heat", Suspect, "vda is at or above its own temperature limit");
     phase.observation.heats = heat(69_000);
     phase.observation.throttle_count = Some(0);
-    phase.judge().assert("heat", Passed, "Nothing that reports heat was too hot");
+    phase.judge().assert("heat", Passed, "All reported temperatures were below");
     phase.observation.throttle_count = Some(2);
-    phase.judge().assert("heat", Suspect, "processors were throttled");
+    phase.judge().assert("heat", Suspect, "processors throttled");
     phase.observation.heats[0].disk = "sdz".to_owned();
     phase.observation.throttle_count = None;
-    phase.judge().assert("heat", NotSeen, "report heat");
+    phase.judge().assert("heat", NotSeen, "report temperatures");
 }
 
 #[test]
@@ -1021,7 +1033,7 @@ fn waiting_for_memory_and_a_drifting_clock_are_doubts_and_waiting_for_processors
     phase.observation.memory_pressure_share = Some(0.01);
     phase.observation.clock_drift = Some(-4e-4);
     let judgement = phase.judge();
-    judgement.assert("clock_and_cpu", Passed, "CPU to spare");
+    judgement.assert("clock_and_cpu", Passed, "CPU time to spare");
     assert!(
         judgement.check("clock_and_cpu").found.contains("waiting for a processor 60.0 %"),
         "{}",
@@ -1031,7 +1043,7 @@ fn waiting_for_memory_and_a_drifting_clock_are_doubts_and_waiting_for_processors
     phase.judge().assert("clock_and_cpu", Suspect, "Memory was short");
     phase.observation.memory_pressure_share = None;
     phase.observation.clock_drift = Some(0.02);
-    phase.judge().assert("clock_and_cpu", Suspect, "+2.00 % off the kernel's");
+    phase.judge().assert("clock_and_cpu", Suspect, "drifted +2.00 % from the kernel's clock");
 }
 
 #[test]
@@ -1039,7 +1051,7 @@ fn a_suspicious_neighbour_is_named_if_it_is_the_systems_own() {
     let mut phase = Phase::honest_reads();
     phase.observation.devices[0].baseline = counted(50 * MIB, 50 * MIB, 0);
     phase.observation.background = vec!["a filesystem is trimmed (fstrim, process 7)".to_owned()];
-    phase.judge().assert("foreign_io", Suspect, "Seen on this machine: a filesystem is trimmed (fstrim, process 7).");
+    phase.judge().assert("foreign_io", Suspect, "Active on this machine: a filesystem is trimmed (fstrim, process 7).");
 }
 
 #[test]
@@ -1047,7 +1059,11 @@ fn blocks_discarded_unasked_stand_in_the_finding() {
     let mut phase = Phase::honest_writes();
     phase.observation.devices[0].measured.discard_bytes = 3 * MIB;
     let judgement = phase.judge();
-    assert!(judgement.check("block_layer_bytes").found.ends_with("3 MiB discarded unasked"), "{}", judgement.report());
+    assert!(
+        judgement.check("block_layer_bytes").found.ends_with("3 MiB discarded though no job trims"),
+        "{}",
+        judgement.report()
+    );
 }
 
 #[test]
@@ -1072,7 +1088,7 @@ fn a_flush_quicker_than_any_medium_is_passed_with_a_warning() {
     let count = sync.io_count;
     sync.latency.total = trueio_model::Histogram::new();
     (0..count).for_each(|_| sync.latency.total.record(6_000));
-    phase.judge().assert("flushes", Passed, "quicker than a medium is written");
+    phase.judge().assert("flushes", Passed, "No medium is written this fast");
 }
 
 // flush_order, traced_requests and what a trace says of others
@@ -1102,7 +1118,7 @@ fn traced_log(flushed: u64, unflushed: u64) -> Phase {
 #[test]
 fn sampled_writes_that_were_flushed_in_order_raise_the_level_and_those_that_were_not_object() {
     let honest = traced_log(100, 0).judge();
-    honest.assert("flush_order", Passed, "durable as far as the disk says");
+    honest.assert("flush_order", Passed, "durable according to the disk");
     assert_eq!((honest.verdict, honest.level), (Verdict::Supported, EvidenceLevel::E3));
     traced_log(95, 5).judge().assert("flush_order", Suspect, "5 of 100 sampled writes were not durable");
     traced_log(80, 20).judge().assert("flush_order", Contradicted, "a write of 4096 bytes, and no flush");
@@ -1111,11 +1127,11 @@ fn sampled_writes_that_were_flushed_in_order_raise_the_level_and_those_that_were
 #[test]
 fn without_a_trace_the_level_stays_and_what_root_would_add_is_said() {
     let mut phase = traced_log(100, 0);
-    let why = "the kernel traces for root only (CAP_SYS_ADMIN)".to_owned();
+    let why = "the kernel allows tracing only to root (CAP_SYS_ADMIN)".to_owned();
     phase.trace = Some(TraceRecord { missing: Some(why), ..TraceRecord::default() });
     let judgement = phase.judge();
-    judgement.assert("flush_order", NotSeen, "for root only");
-    judgement.assert("traced_requests", NotSeen, "at its place on the disk");
+    judgement.assert("flush_order", NotSeen, "only to root");
+    judgement.assert("traced_requests", NotSeen, "at its offset on the disk");
     assert_eq!((judgement.verdict, judgement.level), (Verdict::Supported, EvidenceLevel::E2));
 }
 
@@ -1124,10 +1140,10 @@ fn a_trace_in_which_nothing_was_matched_does_not_raise_the_level() {
     let mut phase = traced_log(0, 0);
     phase.judge().assert("flush_order", NotSeen, "No write and its sync");
     assert_eq!(phase.judge().level, EvidenceLevel::E2);
-    phase.judge().assert("traced_requests", NotSeen, "carried 4 KiB, where 4 KiB were asked for at a time");
+    phase.judge().assert("traced_requests", NotSeen, "averaged 4 KiB, calls 4 KiB");
     phase.trace.as_mut().expect("a trace").syncs.unplaced_count = 7;
     phase.trace.as_mut().expect("a trace").syncs.sampled_count = 7;
-    phase.judge().assert("flush_order", NotSeen, "places of 7 sampled writes");
+    phase.judge().assert("flush_order", NotSeen, "disk offsets of 7 sampled writes");
 }
 
 fn traced_reads(matched: u64, missing: u64) -> Phase {
@@ -1148,10 +1164,10 @@ fn traced_reads(matched: u64, missing: u64) -> Phase {
 #[test]
 fn direct_transfers_without_a_request_at_their_place_object() {
     let honest = traced_reads(100, 0).judge();
-    honest.assert("traced_requests", Passed, "at its own place");
+    honest.assert("traced_requests", Passed, "at its offset on the disk");
     assert_eq!(honest.check("traced_requests").found, "100 found, 3 merged with neighbours");
     assert_eq!((honest.verdict, honest.level), (Verdict::Supported, EvidenceLevel::E3));
-    traced_reads(95, 5).judge().assert("traced_requests", Suspect, "5 of 100 sampled transfers never reached");
+    traced_reads(95, 5).judge().assert("traced_requests", Suspect, "5 of 100 sampled transfers did not reach");
     let lie = traced_reads(0, 100).judge();
     lie.assert("traced_requests", Contradicted, "a read of 4096 bytes");
     assert_eq!(lie.level, EvidenceLevel::E2, "nothing was matched");
@@ -1168,12 +1184,12 @@ fn others_that_were_traced_are_named_and_what_cannot_be_told_is_suspect() {
         trace.others = RequestSum { count: 20, bytes: 20 * 65536 };
         trace.others_names = vec!["dd".to_owned()];
     });
-    others.judge().assert("foreign_io", Suspect, "outside our files: dd.");
+    others.judge().assert("foreign_io", Suspect, "outside the measured files: dd.");
     assert!(others.judge().check("foreign_io").found.contains("1.25 MiB in 20 of 220 requests traced in 40 ms"));
     let few = with(|trace| trace.others = RequestSum { count: 7, bytes: 7 << 20 });
     few.judge().assert("foreign_io", Passed, "");
     let nameless = with(|trace| trace.unattributed = RequestSum { count: 40, bytes: 40 * 4096 });
-    nameless.judge().assert("foreign_io", Suspect, "cannot be told");
+    nameless.judge().assert("foreign_io", Suspect, "for other processes or for the filesystem");
 
     // Busy before the phase: what the trace shows of the phase itself goes before what the baseline foretells.
     let busy = |phase: &mut Phase| {
@@ -1187,10 +1203,21 @@ fn others_that_were_traced_are_named_and_what_cannot_be_told_is_suspect() {
     own.judge().assert("foreign_io", Passed, "");
     busy(&mut own);
     own.judge().assert("foreign_io", Suspect, "just before the phase");
-    let mut unsure = with(|trace| trace.inseparable = Some("a part of our files has no place".to_owned()));
+    let mut unsure = with(|trace| {
+        trace.inseparable = Some(
+            "the disk offsets of a part of the measured files are \
+                                                            unknown"
+                .to_owned(),
+        )
+    });
     unsure.judge().assert("foreign_io", Passed, "");
     busy(&mut unsure);
-    unsure.judge().assert("foreign_io", Suspect, "could not be told apart: a part of our files has no place.");
+    unsure.judge().assert(
+        "foreign_io",
+        Suspect,
+        "could not be attributed: the disk offsets of a part of the measured \
+                                                  files are unknown.",
+    );
 }
 
 /// Goal: the lie that a range which was written out is durable.
@@ -1205,9 +1232,9 @@ fn ranges_that_were_written_out_are_no_sync_calls() {
     };
     let of = |flushes| vec![delta(counted(0, 11_488 * 1024, flushes))];
     phase.observation.devices = of(0);
-    phase.judge().assert("flushes", NotApplicable, "nothing says that what was written survives a power cut");
+    phase.judge().assert("flushes", NotApplicable, "its writes may not survive a power cut");
     phase.jobs[0].flush.end_fsync = true;
-    phase.judge().assert("flushes", Contradicted, "never told to flush");
+    phase.judge().assert("flushes", Contradicted, "received no flush");
     phase.observation.devices = of(1);
     phase.judge().assert("flushes", Passed, "");
 }

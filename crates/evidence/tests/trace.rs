@@ -66,7 +66,7 @@ fn direct_transfers_are_found_at_their_places_and_nothing_objects() {
             });
             assert_eq!(judgement.verdict, Verdict::Supported, "{kind} {op}:\n{}", judgement.report());
             assert_eq!(judgement.level, EvidenceLevel::E3, "{kind} {op}:\n{}", judgement.report());
-            judgement.assert("traced_requests", CheckOutcome::Passed, "at its own place");
+            judgement.assert("traced_requests", CheckOutcome::Passed, "at its offset on the disk");
             let trace = judgement.trace.as_ref().expect("a trace");
             // How many depends on how busy the machine is: a stall may fill a window.
             let found = &trace.transfers;
@@ -105,7 +105,7 @@ fn synced_writes_without_barriers_are_shown_one_by_one_not_to_be_durable() {
     let _alone = alone();
     let Some((_mount, path)) = place("ext4", "nobarrier,noatime") else { return };
     let judgement = log(&path);
-    judgement.assert("flush_order", CheckOutcome::Contradicted, "no flush began and ended between");
+    judgement.assert("flush_order", CheckOutcome::Contradicted, "no flush was issued and completed in between");
     assert_eq!(judgement.level, EvidenceLevel::E3, "{}", judgement.report());
     let syncs = &judgement.trace.as_ref().expect("a trace").syncs;
     assert!(syncs.unflushed_count > 0 && syncs.durable_count() == 0, "{}", judgement.report());
@@ -175,7 +175,7 @@ fn a_neighbour_on_the_same_disk_is_named_with_its_bytes_and_one_on_another_disk_
         });
         let trace = judgement.trace.as_ref().expect("a trace");
         if is_beside {
-            judgement.assert("foreign_io", CheckOutcome::Suspect, "outside our files: dd");
+            judgement.assert("foreign_io", CheckOutcome::Suspect, "outside the measured files: dd");
             assert!(trace.others.count >= 8, "{}", judgement.report());
             // Each of the neighbour's requests carries 64 KiB, and none of ours is counted among them.
             assert_eq!(trace.others.bytes, trace.others.count * 65536, "{}", judgement.report());
@@ -260,7 +260,7 @@ fn reads_that_never_reach_the_disk_are_contradicted_request_by_request() {
     let judgement = stage(plan(&reserved, OpKind::Read, DirectPolicy::Require), |calls| {
         calls.blocks(OpKind::Read, &open(&reserved, libc::O_DIRECT), &reserved, BLOCKS);
     });
-    judgement.assert("traced_requests", CheckOutcome::Contradicted, "never reached their place");
+    judgement.assert("traced_requests", CheckOutcome::Contradicted, "did not reach their offset");
     judgement.assert("holes", CheckOutcome::Contradicted, "");
 }
 
@@ -276,7 +276,7 @@ fn where_places_are_not_known_the_level_stays_and_the_reason_is_said() {
     let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
         calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
     });
-    judgement.assert("traced_requests", CheckOutcome::NotSeen, "the file map of btrfs gives no places on a disk");
+    judgement.assert("traced_requests", CheckOutcome::NotSeen, "the extent map of btrfs does not give disk offsets");
     assert_eq!(judgement.level, EvidenceLevel::E2, "{}", judgement.report());
 }
 
@@ -375,8 +375,8 @@ fn an_ordinary_user_gets_the_level_below_and_is_told_what_root_would_add() {
     let Some(judgement) = judgement else {
         return skip("path", "the build directory is closed to other users");
     };
-    judgement.assert("traced_requests", CheckOutcome::NotSeen, "for root only (CAP_SYS_ADMIN)");
-    judgement.assert("traced_requests", CheckOutcome::NotSeen, "is looked for at its place on the disk");
+    judgement.assert("traced_requests", CheckOutcome::NotSeen, "only to root (CAP_SYS_ADMIN)");
+    judgement.assert("traced_requests", CheckOutcome::NotSeen, "looks for each sampled transfer at its offset");
     assert_eq!(judgement.objections(), [], "{}", judgement.report());
     assert_eq!(judgement.level, EvidenceLevel::E2, "{}", judgement.report());
 }

@@ -108,9 +108,9 @@ fn the_device_command_the_record_and_the_evidence_of_a_run_tell_the_transport() 
                 "only-bot",
                 UsbTransport::Bot,
                 CheckOutcome::Suspect,
-                "every disk is called rotational with sectors of 512 bytes",
+                "Linux reports every BOT disk as rotating with sectors of 512 bytes",
             ),
-            ("both-slow", UsbTransport::Uas, CheckOutcome::Suspect, "says USB 2.10 of itself on a link of 480 Mbit/s"),
+            ("both-slow", UsbTransport::Uas, CheckOutcome::Suspect, "declares USB 2.10 on a link of 480 Mbit/s"),
         ] {
             let device = machine.device(name);
             let place = interface(machine, &device);

@@ -29,11 +29,11 @@ impl fmt::Display for Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
-    /// The witness agrees with the figures.
+    /// The source agrees with the figures.
     Passed,
-    /// The witness makes the figures doubtful.
+    /// The source makes the figures doubtful.
     Suspect,
-    /// The witness contradicts the figures.
+    /// The source contradicts the figures.
     Contradicted,
     /// The check could not see here; its sentence says why. Counts neither for nor against.
     NotSeen,
@@ -70,10 +70,11 @@ pub struct Check {
     /// What it found.
     pub outcome: CheckOutcome,
     /// What it read (`/sys/block/vda/stat`).
-    pub witness: String,
+    #[serde(rename = "witness")]
+    pub source: String,
     /// What the figures require, in words with units; empty if there is nothing to compare.
     pub expected: String,
-    /// What the witness said, in words with units.
+    /// What the source reported, in words with units.
     pub found: String,
     /// One sentence for the user.
     pub sentence: String,

@@ -25,6 +25,11 @@ impl<T> Fact<T> {
         Self::unknown("not recorded by the version that wrote this")
     }
 
+    /// Converts the value and keeps the source.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Fact<U> {
+        Fact { value: self.value.map(convert), source: self.source }
+    }
+
     /// A fact that could not be learnt, and why.
     pub fn unknown(reason: impl Into<String>) -> Self {
         Self { value: None, source: reason.into() }

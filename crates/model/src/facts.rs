@@ -1,5 +1,9 @@
 //! What a target and a machine are, each fact with its source.
 
+mod words;
+
+pub use words::{Transport, WriteCache, ZoneModel};
+
 use crate::{Fact, UsbFacts};
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +105,7 @@ pub struct DiskFacts {
     #[serde(default = "Fact::not_recorded")]
     pub wwid: Fact<String>,
     /// How it is attached: `nvme`, `sata`, `usb`, `virtio`, `loop`, `zram`, …
-    pub transport: Fact<String>,
+    pub transport: Fact<Transport>,
     /// Size, in bytes.
     pub size_bytes: Fact<u64>,
     /// Logical sector, in bytes: the least a transfer may be.
@@ -113,7 +117,7 @@ pub struct DiskFacts {
     /// The I/O scheduler in use.
     pub scheduler: Fact<String>,
     /// `write back` (a volatile cache: only flushed data survives) or `write through`.
-    pub write_cache: Fact<String>,
+    pub write_cache: Fact<WriteCache>,
     /// Does it accept forced-unit-access writes.
     pub has_fua: Fact<bool>,
     /// Requests the block layer holds for it.
@@ -157,7 +161,7 @@ pub struct DiskLimits {
     /// Largest write of zeros without data, in bytes; 0: it has none.
     pub write_zeroes_max_bytes: Fact<u64>,
     /// `none`, `host-aware` or `host-managed`: zones that can only be written in order.
-    pub zoned: Fact<String>,
+    pub zoned: Fact<ZoneModel>,
     /// Length of a zone or of a stripe that requests do not cross, in bytes; 0: there is none.
     pub chunk_bytes: Fact<u64>,
     /// Largest write that a power loss cannot tear, in bytes; 0: none is promised.

@@ -51,7 +51,7 @@ pub use evidence::{Check, CheckOutcome, EvidenceLevel, Verdict};
 pub use fact::Fact;
 pub use facts::{
     AtomicWriteFacts, CpuFacts, DirectFacts, DirectSupport, DiskFacts, DiskLimits, Environment, FilesystemFacts, Layer,
-    NamedFact, TargetFacts, TargetKind,
+    NamedFact, TargetFacts, TargetKind, Transport, WriteCache, ZoneModel,
 };
 pub use histogram::{BUCKET_COUNT, Histogram, HistogramError, MAX_TRACKABLE_NS};
 pub use identity::{DeviceIdentity, IdentityKind, Sameness};

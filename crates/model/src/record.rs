@@ -149,7 +149,7 @@ pub struct PhaseRecord {
     pub cpu: CpuTime,
     /// CPU time that the workers' threads account for themselves.
     pub worker_cpu: CpuTime,
-    /// The rounds before the measured part, if a steady state was asked for.
+    /// The rounds before the measured part, if the job sets a steady state.
     #[serde(default)]
     pub steady_state: Option<SteadyState>,
     /// The jobs' results.

@@ -338,7 +338,8 @@ pub struct Durability {
     /// The answer.
     pub is: DurabilityKind,
     /// Who says so.
-    pub witness: String,
+    #[serde(rename = "witness")]
+    pub source: String,
 }
 
 /// The answers.

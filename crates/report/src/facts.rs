@@ -1,6 +1,6 @@
-//! Every fact with the one who says so: tables that the HTML page and `trueio device` draw.
+//! Tables of facts with their sources, for the HTML page and `trueio device`.
 //!
-//! Cannot see: more than the documents hold. A fact that is not known stands here with the reason.
+//! An unknown fact is listed with the reason.
 
 use crate::layout::{Style, to_ascii};
 use crate::text::{clean, width_of, wrap};
@@ -8,10 +8,10 @@ use crate::words::{known, support_words};
 use serde::Serialize;
 use trueio_model::{DiskFacts, DiskLimits, Environment, Fact, TargetFacts, UsbFacts, units};
 
-/// A table of facts with those who say so.
+/// A table of facts with their sources.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct FactTable {
-    /// What the facts are about.
+    /// Subject of the facts.
     pub(crate) heading: String,
     /// Rows of name, value, source.
     pub(crate) facts: Vec<[String; 3]>,
@@ -43,7 +43,7 @@ fn yes(b: &bool) -> String {
     if *b { "yes" } else { "no" }.to_owned()
 }
 
-/// Bytes, of which zero means that there is none.
+/// Formats bytes; zero is shown as `none`.
 fn bytes_or(none: &'static str) -> impl Fn(&u64) -> String {
     move |b| if *b == 0 { none.to_owned() } else { units::format_bytes(*b) }
 }
@@ -87,18 +87,18 @@ fn disk_table(disk: &DiskFacts) -> FactTable {
     table.fact("firmware", &disk.firmware, Clone::clone);
     table.fact("serial", &disk.serial, Clone::clone);
     table.fact("wwid", &disk.wwid, Clone::clone);
-    table.fact("transport", &disk.transport, Clone::clone);
+    table.fact("transport", &disk.transport, ToString::to_string);
     table.fact("size", &disk.size_bytes, bytes);
     table.fact("logical sector", &disk.logical_sector_bytes, small);
     table.fact("physical sector", &disk.physical_sector_bytes, small);
     table.fact("rotates", &disk.is_rotational, yes);
     table.fact("scheduler", &disk.scheduler, Clone::clone);
-    table.fact("write cache", &disk.write_cache, Clone::clone);
+    table.fact("write cache", &disk.write_cache, ToString::to_string);
     table.fact("FUA writes", &disk.has_fua, yes);
-    table.fact("requests held", &disk.request_count, |n| units::format_count(u64::from(*n)));
+    table.fact("queue size", &disk.request_count, |n| units::format_count(u64::from(*n)));
     table.fact("largest request", &disk.max_request_bytes, bytes);
     table.fact("read-ahead", &disk.read_ahead_bytes, bytes);
-    table.fact("counts its I/O", &disk.counts_io, yes);
+    table.fact("I/O counters", &disk.counts_io, yes);
     limits(&mut table, &disk.limits);
     if let Some(usb) = &disk.usb {
         usb_facts(&mut table, usb);
@@ -118,11 +118,11 @@ fn usb_facts(table: &mut FactTable, usb: &UsbFacts) {
     table.fact("USB port", &usb.port_mbit_per_s, speed);
     table.fact("USB 3 capable", &usb.can_superspeed, yes);
     table.fact("USB queue depth", &usb.queue_depth, u32::to_string);
-    table.fact("USB offers", &usb.offers, |all| match (usb.offers_bot(), usb.offers_uas()) {
+    table.fact("USB supports", &usb.offers, |all| match (usb.offers_bot(), usb.offers_uas()) {
         (Some(true), Some(true)) => "BOT and UAS".to_owned(),
         (_, Some(true)) => "UAS".to_owned(),
         (Some(true), _) => "BOT".to_owned(),
-        _ => format!("{} settings, neither BOT nor UAS", all.len()),
+        _ => format!("{} alternate settings, neither BOT nor UAS", all.len()),
     });
 }
 
@@ -130,21 +130,21 @@ fn limits(table: &mut FactTable, limits: &DiskLimits) {
     let count = |n: &u32| units::format_count(u64::from(*n));
     table.fact("hardware queues", &limits.hardware_queue_count, count);
     table.fact("largest hardware request", &limits.max_hw_request_bytes, bytes);
-    table.fact("pieces of a request", &limits.max_segment_count, count);
-    table.fact("largest piece", &limits.max_segment_bytes, bytes);
+    table.fact("segments per request", &limits.max_segment_count, count);
+    table.fact("largest segment", &limits.max_segment_bytes, bytes);
     table.fact("buffer address", &limits.dma_alignment_bytes, |b| format!("a multiple of {}", units::format_bytes(*b)));
-    table.fact("least good write", &limits.minimum_io_bytes, bytes);
-    table.fact("best write", &limits.optimal_io_bytes, bytes_or("not declared"));
-    table.fact("start's offset", &limits.alignment_offset_bytes, |offset| match offset {
+    table.fact("minimum I/O size", &limits.minimum_io_bytes, bytes);
+    table.fact("optimal I/O size", &limits.optimal_io_bytes, bytes_or("not declared"));
+    table.fact("alignment offset", &limits.alignment_offset_bytes, |offset| match offset {
         0 => "none: aligned".to_owned(),
-        -1 => "no offset would align it".to_owned(),
-        offset => format!("{offset} B beyond a physical sector"),
+        -1 => "cannot be aligned".to_owned(),
+        offset => format!("{offset} B after a physical sector"),
     });
     table.fact("stripe or zone", &limits.chunk_bytes, bytes_or("none"));
-    table.fact("zones", &limits.zoned, Clone::clone);
+    table.fact("zones", &limits.zoned, ToString::to_string);
     table.fact("trim unit", &limits.discard_granularity_bytes, bytes_or("cannot be trimmed"));
     table.fact("largest trim", &limits.discard_max_bytes, bytes_or("cannot be trimmed"));
-    table.fact("zeros without data", &limits.write_zeroes_max_bytes, bytes_or("no"));
+    table.fact("write zeroes", &limits.write_zeroes_max_bytes, bytes_or("no"));
     table.fact("atomic writes", &limits.atomic_write_max_bytes, bytes_or("none"));
     table.fact("can be polled", &limits.can_poll, yes);
     table.fact("read-only", &limits.is_read_only, yes);
@@ -165,7 +165,7 @@ pub(crate) fn machine_table(machine: &Environment) -> FactTable {
     table.fact("clock source", &machine.clock_source, Clone::clone);
     table.fact("load average", &machine.load_average, |l| {
         let [one, five, fifteen] = l;
-        format!("{one:.2}, {five:.2}, {fifteen:.2} over 1, 5, 15 minutes")
+        format!("{one:.2}, {five:.2}, {fifteen:.2} (1, 5, 15 minutes)")
     });
     table.plain("root", if machine.is_root { "yes" } else { "no" }, "geteuid(2)");
     table

@@ -10,7 +10,7 @@ use crate::plot;
 use crate::priorities::priorities;
 use crate::summary::{Row, Scale, manner_of, plan_of, shape_of, summary};
 use crate::syscalls::syscalls;
-use crate::text::{NOT_KNOWN, clean, figure};
+use crate::text::{UNKNOWN, clean, figure};
 use crate::words::{
     failed_ios, footnotes, levels, machine_lines, not_seen, notes, outcome_sentence, ruler_sentences, steady_states,
     target_lines, verification, withheld,
@@ -80,7 +80,7 @@ fn cleaned(text: &str) -> String {
     clean(text).into_owned()
 }
 
-/// What the template is filled with.
+/// The template's variables.
 #[derive(Serialize)]
 struct Page {
     title: String,
@@ -106,7 +106,7 @@ struct Named {
     text: String,
 }
 
-/// A heading and what stands below it.
+/// A heading and its items.
 #[derive(Serialize)]
 struct Section {
     heading: &'static str,
@@ -119,7 +119,7 @@ struct SectionItem {
     sub: Vec<String>,
 }
 
-/// What is said in words of the whole record; sections without an item are left out.
+/// Returns the sections about the whole record; sections without items are omitted.
 fn sections(record: &RunRecord) -> Vec<Section> {
     let plain = |texts: Vec<String>| texts.into_iter().map(|t| (t, Vec::new())).collect::<Vec<_>>();
     [
@@ -128,9 +128,9 @@ fn sections(record: &RunRecord) -> Vec<Section> {
         ("By priority", plain(priorities(record))),
         ("Steady state", plain(steady_states(record))),
         ("System calls", syscalls(record)),
-        ("Not seen", plain(not_seen(record))),
+        ("Not checked", plain(not_seen(record))),
         ("Notes", plain(notes(record))),
-        ("The tool itself, here", plain(ruler_sentences(record))),
+        ("Cost of the tool itself", plain(ruler_sentences(record))),
     ]
     .into_iter()
     .filter(|(_, items)| !items.is_empty())
@@ -183,7 +183,7 @@ struct Latency {
     interval: String,
 }
 
-/// A job of a phase: how it was done and its plots.
+/// A job of a phase: its description and plots.
 #[derive(Serialize)]
 struct Job {
     name: String,
@@ -206,7 +206,7 @@ struct CheckRow {
     name: String,
     outcome: &'static str,
     class: &'static str,
-    witness: String,
+    source: String,
     expected: String,
     found: String,
     sentence: String,
@@ -223,7 +223,7 @@ impl Phase {
             .map(|c| Named { name: cleaned(&c.name), text: cleaned(&crate::words::check_sentence(c)) })
             .collect();
         if reasons.is_empty() && phase.verdict != Verdict::Supported {
-            let text = "the record does not hold the check that says so".to_owned();
+            let text = "the record does not contain the check that found it".to_owned();
             reasons.push(Named { name: phase.verdict.to_string(), text });
         }
         if let Some(text) = withheld(phase) {
@@ -323,7 +323,7 @@ impl CheckRow {
             name: cleaned(&check.name),
             outcome,
             class,
-            witness: cleaned(&check.witness),
+            source: cleaned(&check.source),
             expected: cleaned(&check.expected),
             found: cleaned(&check.found),
             sentence: cleaned(&check.sentence),
@@ -331,7 +331,7 @@ impl CheckRow {
     }
 }
 
-/// What the disks counted: a row a disk.
+/// Returns the disks' counters, one row per disk.
 fn counters(phase: &PhaseRecord) -> Vec<Vec<String>> {
     let count = units::format_count;
     phase
@@ -340,7 +340,7 @@ fn counters(phase: &PhaseRecord) -> Vec<Vec<String>> {
         .map(|device| {
             let (m, b) = (&device.measured, &device.baseline);
             let idle = if device.baseline_ns == 0 {
-                "not watched".to_owned()
+                "not measured".to_owned()
             } else {
                 let moved = b.read_bytes.saturating_add(b.write_bytes);
                 format!("{} in {}", units::format_bytes(moved), units::format_duration_ns(device.baseline_ns))
@@ -357,7 +357,7 @@ fn counters(phase: &PhaseRecord) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The targets' pages in the page cache: a row a path.
+/// Returns the targets' pages in the page cache, one row per path.
 fn residency(phase: &PhaseRecord) -> Vec<Vec<String>> {
     let shown = |r: &Option<trueio_model::Residency>| match r {
         Some(r) => format!(
@@ -366,7 +366,7 @@ fn residency(phase: &PhaseRecord) -> Vec<Vec<String>> {
             units::format_count(r.region_pages),
             clean(&r.source)
         ),
-        None => NOT_KNOWN.to_owned(),
+        None => UNKNOWN.to_owned(),
     };
     phase.residency.iter().map(|(path, before, after)| vec![cleaned(path), shown(before), shown(after)]).collect()
 }

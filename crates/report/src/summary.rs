@@ -1,8 +1,7 @@
-//! The figures of the summary table, one row an operation of a job of a phase.
+//! The figures of the summary table: one row per operation of each job of each phase.
 //!
-//! Terminal and HTML draw the same rows. What a row cannot say is `None` here: a percentile without
-//! a finite 95 % interval, a bandwidth of sync calls, a rate over no time, any figure of a phase that
-//! the evidence contradicts.
+//! Terminal and HTML draw the same rows. A figure is `None` if it is undefined: a percentile without a finite
+//! 95 % interval, the bandwidth of sync calls, a rate over no time, any figure of a contradicted phase.
 
 use trueio_model::{
     BlockSizes, DirectPolicy, EngineKind, JobPlan, JobRecord, OpKind, OpMix, OpRecord, Order, PhaseRecord, RunRecord,
@@ -165,14 +164,15 @@ pub(crate) fn plan_of<'a>(record: &'a RunRecord, phase_index: usize, job: &JobRe
         .or_else(|| jobs.iter().find(|p| p.name == job.name))
 }
 
-/// What a job of a phase does and how, as one line; empty if the record does not hold its plan. Two
-/// runs of one job on one device are alike if their loads are.
+/// Describes what a job of a phase does, as one line; empty if the record does not contain its plan. Two runs
+/// of a job on a device are comparable if their loads are equal.
 pub fn load_of(record: &RunRecord, phase_index: usize, job: &JobRecord) -> String {
     plan_of(record, phase_index, job)
         .map_or_else(String::new, |plan| format!("{}, {}", shape_of(plan), manner_of(plan)))
 }
 
-/// What a job does, in fio's words: `randread 4k q32`, `randrw 70/30 4k q32 ×4`, `write 4k fdatasync=1`.
+/// Describes a job's I/O with fio's names: `randread 4k q32`, `randrw 70/30 4k q32 ×4`, `write 4k
+/// fdatasync=1`.
 pub fn shape_of(job: &JobPlan) -> String {
     let random = if matches!(job.pattern.order, Order::Random { .. }) { "rand" } else { "" };
     let (mut text, sizes) = match job.pattern.mix {
@@ -218,7 +218,7 @@ pub fn shape_of(job: &JobPlan) -> String {
     text
 }
 
-/// How a job does it: engine, caching, what makes its writes durable, for how long.
+/// Describes a job's engine, caching, durability, pace and duration.
 pub(crate) fn manner_of(job: &JobPlan) -> String {
     let mut parts = vec![format!("{} engine", job.engine.name())];
     if job.engine.touches_files() {
@@ -226,7 +226,7 @@ pub(crate) fn manner_of(job: &JobPlan) -> String {
             match (job.direct, job.engine) {
                 (_, EngineKind::Mmap) => "through the page cache",
                 (DirectPolicy::Require, _) => "direct",
-                (DirectPolicy::Prefer, _) => "direct if offered",
+                (DirectPolicy::Prefer, _) => "direct if supported",
                 (DirectPolicy::Off, _) => "through the page cache",
             }
             .to_owned(),
@@ -248,34 +248,34 @@ pub(crate) fn manner_of(job: &JobPlan) -> String {
         }
     }
     if let Some(range) = job.flush.range {
-        parts.push(format!("sync_file_range={range}, which makes nothing durable"));
+        parts.push(format!("sync_file_range={range} (makes nothing durable)"));
     }
     parts.extend(job.flush.at_end().map(|call| format!("{call} at the end")));
     if let Some(pace) = &job.pace {
         if let Some(rate) = pace.ios_per_s {
             parts.push(match pace.of_writes {
-                None => format!("due {} times a second for each worker", crate::text::figure(rate)),
+                None => format!("{} I/Os due per second and worker", crate::text::figure(rate)),
                 Some(writes) => {
                     let of = |rate: f64, what: &str| match rate > 0.0 {
                         true => format!("{} {what}", crate::text::figure(rate)),
                         false => format!("any number of {what}"),
                     };
-                    format!("{} and {} due a second for each worker", of(rate, "reads"), of(writes, "writes"))
+                    format!("{} and {} due per second and worker", of(rate, "reads"), of(writes, "writes"))
                 }
             });
         } else if let Some(rate) = pace.bytes_per_s {
             let of = |rate: f64| if rate > 0.0 { units::format_bandwidth(rate) } else { "any rate".to_owned() };
             parts.push(match pace.of_writes {
-                None => format!("due at {} for each worker", of(rate)),
-                Some(writes) => format!("reads due at {}, writes at {} for each worker", of(rate), of(writes)),
+                None => format!("due at {} per worker", of(rate)),
+                Some(writes) => format!("reads due at {}, writes at {}, per worker", of(rate), of(writes)),
             });
         }
     }
     if let Some(replay) = &job.replay {
         parts.push(match (replay.settings.is_paced, replay.settings.time_scale_percent) {
-            (false, _) => "without the log's times".to_owned(),
-            (true, 100) => "at the log's times".to_owned(),
-            (true, percent) => format!("at {percent} % of the log's pace"),
+            (false, _) => "ignoring the log's timestamps".to_owned(),
+            (true, 100) => "at the log's timestamps".to_owned(),
+            (true, percent) => format!("at {percent} % of the log's rate"),
         });
     }
     if let Some(ns) = job.limits.runtime_ns {

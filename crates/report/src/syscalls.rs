@@ -1,4 +1,4 @@
-//! What system calls a phase's workers made, as sentences for terminal and page.
+//! Sentences about the system calls of a phase's workers, for terminal and page.
 
 use crate::text::{counted, figure};
 use crate::words::Item;
@@ -7,7 +7,7 @@ use trueio_model::{
     units,
 };
 
-/// One item a job whose calls were recorded, or one that says why they were not.
+/// Returns one item per job whose calls were recorded, or one item with the reason why they were not.
 pub(crate) fn syscalls(record: &RunRecord) -> Vec<Item> {
     record.phases.iter().flat_map(of_phase).collect()
 }
@@ -16,7 +16,7 @@ fn of_phase(phase: &PhaseRecord) -> Vec<Item> {
     phase.syscalls.as_ref().map_or_else(Vec::new, |trace| of_trace(&phase.name, trace))
 }
 
-/// One item a job of a trace; `name` says whose it is.
+/// Returns one item per job of a trace; `name` is the phase or side.
 pub(crate) fn of_trace(name: &str, trace: &SyscallTrace) -> Vec<Item> {
     if let Some(reason) = &trace.missing {
         return vec![(format!("{name}: not recorded: {reason}"), Vec::new())];
@@ -30,14 +30,14 @@ pub(crate) fn of_trace(name: &str, trace: &SyscallTrace) -> Vec<Item> {
 
 fn head(job: &JobSyscalls, trace: &SyscallTrace) -> String {
     let mut text = format!(
-        "{}: every call of {} in {} ms",
+        "{}: all calls of {} in {} ms",
         job.name,
         counted(u64::from(job.thread_count), "thread"),
         figure(trace.span_ns as f64 / 1e6)
     );
     if trace.lost_event_count > 0 {
         text.push_str(&format!(
-            "; {} found no room (a call is two): each count is the least there can have been",
+            "; {} were lost because the trace buffer was full (each call has two): all counts are lower bounds",
             counted(trace.lost_event_count, "event")
         ));
     }
@@ -88,9 +88,9 @@ fn io_words(io: &SyscallIo, count: u64) -> Vec<String> {
     let asked = sizes(&io.asked, size);
     let returned = sizes(&io.returned, size);
     match (asked.is_empty(), returned.is_empty()) {
-        (false, false) if asked == returned => words.push(format!("asked for and returned {asked}")),
-        (false, false) => words.extend([format!("asked for {asked}"), format!("returned {returned}")]),
-        (false, true) => words.push(format!("asked for {asked}")),
+        (false, false) if asked == returned => words.push(format!("requested and returned {asked}")),
+        (false, false) => words.extend([format!("requested {asked}"), format!("returned {returned}")]),
+        (false, true) => words.push(format!("requested {asked}")),
         (true, false) => words.push(format!("returned {returned}")),
         (true, true) => {}
     }
@@ -112,7 +112,7 @@ fn io_words(io: &SyscallIo, count: u64) -> Vec<String> {
 
 /// `4 KiB × 10, 8 KiB × 2`.
 fn sizes(sizes: &SyscallSizes, show: impl Fn(u64) -> String) -> String {
-    /// So many different sizes are named.
+    /// Number of sizes that are listed.
     const NAMED: usize = 4;
     if let [(only, _)] = sizes.counts[..]
         && sizes.other_count == 0
@@ -136,11 +136,11 @@ fn sizes(sizes: &SyscallSizes, show: impl Fn(u64) -> String) -> String {
 fn places(places: SyscallPlaces) -> String {
     let SyscallPlaces { following_count, sequential_count, .. } = places;
     let order = match (following_count, sequential_count) {
-        (0, _) => "one place a file".to_owned(),
-        (all, following) if all == following => "in order, each where the last one ended".to_owned(),
-        (_, 0) => "at random, none where the last one ended".to_owned(),
+        (0, _) => "one offset per file".to_owned(),
+        (all, following) if all == following => "sequential, each at the end of the previous one".to_owned(),
+        (_, 0) => "random, none at the end of the previous one".to_owned(),
         (all, following) => {
-            format!("{} % where the last one ended", figure(following as f64 * 100.0 / all as f64))
+            format!("{} % at the end of the previous one", figure(following as f64 * 100.0 / all as f64))
         }
     };
     format!(
@@ -213,23 +213,24 @@ mod tests {
             (head(job, trace), job.calls.iter().map(|call| row(call, job, trace)).collect::<Vec<_>>())
         };
         let (first, rows) = told(&trace);
-        assert_eq!(first, "a: every call of 2 threads in 10.0 ms");
+        assert_eq!(first, "a: all calls of 2 threads in 10.0 ms");
         assert_eq!(
             rows,
             [
-                "pwritev2 × 100: 9.90 % of their time; mean 20.0, median 20.0, max 20.0 µs; 2 failed: No space \
-                 left on device (os error 28); 1 not recorded from entry to return; returned 4 KiB × 90, 512 B × 7; \
-                 files open O_RDWR|O_DIRECT; with RWF_DSYNC × 50; in order, each where the last one ended; at least \
-                 97 different offsets from 4 KiB to 1 MiB",
-                "io_submit × 5: under 0.01 % of their time; mean 0.10, median 0.10, max 0.10 µs; asked for and \
+                "pwritev2 × 100: 9.90 % of their time; mean 20.0, median 20.0, max 20.0 µs; 2 failed: No space left on \
+                 device (os error 28); 1 not recorded from entry to return; returned 4 KiB × 90, 512 B × 7; files open \
+                 O_RDWR|O_DIRECT; with RWF_DSYNC × 50; sequential, each at the end of the previous one; at least 97 \
+                 different offsets from 4 KiB to 1 MiB",
+                "io_submit × 5: under 0.01 % of their time; mean 0.10, median 0.10, max 0.10 µs; requested and \
                  returned 1 I/O each",
             ]
         );
         trace.lost_event_count = 3;
         let (first, rows) = told(&trace);
-        assert!(
-            first.ends_with("; 3 events found no room (a call is two): each count is the least there can have been")
-        );
+        assert!(first.ends_with(
+            "; 3 events were lost because the trace buffer was full (each call has two): all counts \
+                             are lower bounds"
+        ));
         assert!(rows[0].starts_with("pwritev2 × at least 100: "), "{}", rows[0]);
     }
 }

@@ -17,7 +17,7 @@ use crate::words::{
 };
 use trueio_model::{Check, CheckOutcome, Environment, Histogram, RunRecord, TargetFacts, Verdict, units};
 
-/// The record as text, ending with a line feed.
+/// Renders the record as text, ending with a line feed.
 pub fn terminal(record: &RunRecord, style: &Style) -> String {
     let mut page = Page::new(style);
     header(&mut page, record);
@@ -26,17 +26,17 @@ pub fn terminal(record: &RunRecord, style: &Style) -> String {
     page.list("By priority", &priorities(record));
     page.list("Steady state", &steady_states(record));
     page.tree("System calls", &syscalls(record));
-    page.list("Not seen", &not_seen(record));
+    page.list("Not checked", &not_seen(record));
     page.tree("Failed I/Os", &failed_ios(record));
     page.tree("Verification", &verification(record));
     page.list("How", &manners(record));
     page.list("Notes", &notes(record));
-    page.list("The tool itself, here", &ruler_sentences(record));
+    page.list("Cost of the tool itself", &ruler_sentences(record));
     page.outcome(&record.outcome);
     page.finish()
 }
 
-/// What a target and its machine are, as text: the head of every terminal page.
+/// Renders a target and its machine as text: the head of every terminal page.
 pub fn target(target: &TargetFacts, environment: &Environment, style: &Style) -> String {
     let mut page = Page::new(style);
     for (name, text) in target_lines(target).into_iter().chain(machine_lines(environment)) {
@@ -133,13 +133,13 @@ fn table(page: &mut Page, record: &RunRecord) {
         page.out.push('\n');
         page.sentence(&text);
     }
-    // What the levels beside the verdicts mean; only those that occur.
+    // Explains the levels next to the verdicts; only those that occur.
     if let Some(text) = levels(record) {
         page.aside(Paint::Dim, &[text]);
     }
 }
 
-/// The reasons of a contradicted phase, directly below its figures.
+/// Prints the reasons of a contradicted phase directly below its rows.
 fn contradictions(page: &mut Page, record: &RunRecord, phase_index: usize) {
     let phase = &record.phases[phase_index];
     if phase.verdict != Verdict::Contradicted {
@@ -155,14 +155,14 @@ fn contradictions(page: &mut Page, record: &RunRecord, phase_index: usize) {
         page.sub_item(&text);
     }
     if !has_reason {
-        page.sub_item("contradicted; the record does not hold the check that says so");
+        page.sub_item("contradicted; the record does not contain the check that found it");
     }
 }
 
-/// The sentences of suspect checks, and of phases that did not end as planned.
+/// Prints the sentences of suspect checks, and of phases that did not end as planned.
 fn reasons(page: &mut Page, record: &RunRecord) {
     let mut is_first = true;
-    // What was said in full, and of which phase: a target that is doubtful is so in all of them.
+    // Sentences already printed, with their phase: a doubt about the target applies to every phase.
     let mut told: Vec<(String, &str)> = Vec::new();
     for phase in &record.phases {
         let doubts = |c: &&Check| c.outcome == CheckOutcome::Suspect || c.is_accepted;
@@ -179,7 +179,7 @@ fn reasons(page: &mut Page, record: &RunRecord) {
             let accepted = if check.is_accepted { " (contradicts; accepted by --accept)" } else { "" };
             let text = format!("{}{accepted}: {}", check.name, check_sentence(check));
             match told.iter().find(|t| t.0 == text) {
-                Some((_, phase)) => page.sub_item(&format!("{}: as said of {phase}", check.name)),
+                Some((_, phase)) => page.sub_item(&format!("{}: same as for {phase}", check.name)),
                 None => {
                     page.sub_item(&text);
                     told.push((text, &phase.name));
@@ -189,7 +189,7 @@ fn reasons(page: &mut Page, record: &RunRecord) {
         if let Some(sentence) = outcome {
             page.sub_item(&sentence);
         } else if suspect.is_empty() {
-            page.sub_item("the record does not hold the check that says so");
+            page.sub_item("the record does not contain the check that found it");
         }
     }
 }
@@ -208,7 +208,7 @@ struct Cells {
 impl Cells {
     fn of(row: &Row, record: &RunRecord, scale: Scale) -> Self {
         let phase = &record.phases[row.phase_index];
-        // A mark in each column: an empty one would look like a figure that there is not.
+        // A mark in each column: an empty cell would look like a missing figure.
         let absent = || if row.is_withheld { "x".to_owned() } else { String::new() };
         let number = |value: Option<f64>| value.map_or_else(absent, figure);
         let [p50, p99, p999] = row.quantiles.map(|q| match q {

@@ -99,8 +99,8 @@ fn is_unit(word: &str) -> bool {
     )
 }
 
-/// What an unknown fact is called.
-pub(crate) const NOT_KNOWN: &str = "not known";
+/// Text for an unknown fact.
+pub(crate) const UNKNOWN: &str = "unknown";
 
 #[cfg(test)]
 mod tests {

@@ -1,17 +1,18 @@
-//! What the facts, the evidence and the plan say, as sentences. Terminal and HTML use the same ones.
+//! Sentences about facts, evidence and plan, shared by terminal and HTML.
 
 use crate::summary::{QUANTILES, Row, end_flush_of, manner_of, plan_of, shape_of};
-use crate::text::{NOT_KNOWN, counted, figure};
+use crate::text::{UNKNOWN, counted, figure};
 use trueio_model::{
     Check, CheckOutcome, DirectSupport, DiskFacts, Environment, EvidenceLevel, Fact, Outcome, PhaseRecord, RunRecord,
-    TargetFacts, TargetKind, UsbTransport, Verdict, units,
+    TargetFacts, TargetKind, UsbTransport, Verdict, WriteCache, units,
 };
 use trueio_stats::minimum_count;
 
-/// A sentence and those that belong to it.
+/// A sentence and its details.
 pub(crate) type Item = (String, Vec<String>);
 
-/// What a target is: name and text of each line; a line without a name continues the one before.
+/// Returns the lines that describe a target, as name and text. A line without a name continues the previous
+/// one.
 pub(crate) fn target_lines(target: &TargetFacts) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let mut text = target.path.clone();
@@ -66,12 +67,12 @@ fn disk_name(disk: &DiskFacts) -> String {
         transport_words(disk),
         match disk.size_bytes.value {
             Some(size) => units::format_bytes(size),
-            None => format!("size {NOT_KNOWN}"),
+            None => format!("size {UNKNOWN}"),
         },
     )
 }
 
-/// `usb` says little: which of its transports, and at what speed.
+/// Adds transport and speed for USB disks.
 fn transport_words(disk: &DiskFacts) -> String {
     let Some(usb) = &disk.usb else { return named("transport", &disk.transport) };
     let link = usb.link_mbit_per_s.value.map_or_else(String::new, |mbit| format!(" at {mbit} Mbit/s"));
@@ -88,20 +89,20 @@ fn disk_sentence(disk: &DiskFacts) -> String {
         bytes(&disk.logical_sector_bytes),
         bytes(&disk.physical_sector_bytes),
         known(&disk.scheduler, Clone::clone),
-        known(&disk.write_cache, |cache| match cache.as_str() {
-            "write back" => "write back (volatile: only flushed data survives)".to_owned(),
-            other => other.to_owned(),
+        known(&disk.write_cache, |cache| match cache {
+            WriteCache::WriteBack => "write back (volatile: only flushed data survives)".to_owned(),
+            other => other.to_string(),
         }),
         known(&disk.has_fua, |&yes| if yes { "yes" } else { "no" }.to_owned()),
         match disk.is_rotational.value {
             Some(true) => "rotates",
             Some(false) => "does not rotate",
-            None => "rotation not known",
+            None => "rotation unknown",
         },
     )
 }
 
-/// What the machine is, as [`target_lines`].
+/// Returns the lines that describe the machine, in the form of [`target_lines`].
 pub(crate) fn machine_lines(machine: &Environment) -> Vec<(&'static str, String)> {
     let first = format!(
         "{} × {}, {} of memory ({} available)",
@@ -123,7 +124,7 @@ pub(crate) fn machine_lines(machine: &Environment) -> Vec<(&'static str, String)
     vec![("machine", first), ("", second)]
 }
 
-/// What the table leaves out or means differently.
+/// Returns the footnotes of the summary table.
 pub(crate) fn footnotes(record: &RunRecord, rows: &[Row]) -> Vec<String> {
     let mut notes = Vec::new();
     let missing: Vec<String> = QUANTILES
@@ -133,11 +134,11 @@ pub(crate) fn footnotes(record: &RunRecord, rows: &[Row]) -> Vec<String> {
         .filter_map(|(_, &q)| Some(format!("{} {}", percentile_name(q), units::format_count(minimum_count(q)?))))
         .collect();
     if !missing.is_empty() {
-        notes.push(format!("– too few I/Os for this percentile; at least: {}.", missing.join(", ")));
+        notes.push(format!("– too few I/Os for this percentile; it needs at least: {}.", missing.join(", ")));
     }
     let paced: Vec<&str> = rows.iter().filter(|r| r.is_from_intended).map(|r| r.label.as_str()).collect();
     if !paced.is_empty() {
-        notes.push(format!("Latencies of {} count from the moment each I/O was due.", paced.join(", ")));
+        notes.push(format!("Latencies of {} count from the time each I/O was due.", paced.join(", ")));
     }
     let flushes: Vec<String> = record
         .phases
@@ -151,64 +152,67 @@ pub(crate) fn footnotes(record: &RunRecord, rows: &[Row]) -> Vec<String> {
         })
         .collect();
     if !flushes.is_empty() {
-        notes.push(format!("The fsync at the end, inside the measured time, took: {}.", flushes.join(", ")));
+        notes.push(format!("The fsync at the end, which is part of the measured time, took: {}.", flushes.join(", ")));
     }
     notes
 }
 
-/// What to do about figures that are withheld; `None` if none are, or if the record does not hold
-/// the check that contradicts them.
+/// Returns the hint about withheld figures; `None` if no figure is withheld, or if the record does not
+/// contain the check that contradicts them.
 pub(crate) fn withheld(phase: &PhaseRecord) -> Option<String> {
     let contradicts = |c: &&Check| c.outcome == CheckOutcome::Contradicted && !c.is_accepted;
     let names: Vec<String> = phase.checks.iter().filter(contradicts).map(|c| format!("--accept {}", c.name)).collect();
     (phase.verdict == Verdict::Contradicted && !names.is_empty()).then(|| {
         format!(
-            "x: the figures are withheld. What was counted is in the record (--json); {} lets them stand.",
+            "x: the figures are withheld. The record (--json) holds the counters; {} keeps the figures.",
             names.join(" ")
         )
     })
 }
 
-/// How phases came to a steady state, a sentence each.
+/// Returns one sentence per phase with a steady state.
 pub(crate) fn steady_states(record: &RunRecord) -> Vec<String> {
     let told = record.phases.iter().filter_map(|phase| Some((phase, phase.steady_state.as_ref()?)));
     told.map(|(phase, state)| {
         let spent_ns = state.rounds.iter().map(|round| round.elapsed_ns).sum();
         let (count, spent) = (state.rounds.len(), units::format_duration_ns(spent_ns));
-        let percent = |value: Option<f64>| value.map_or_else(|| NOT_KNOWN.to_owned(), |v| format!("{v:.1} %"));
+        let percent = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), |v| format!("{v:.1} %"));
         let variables: Vec<String> = state
             .variables
             .iter()
             .map(|v| {
-                let drift = v.excursion_percent.map_or_else(|| NOT_KNOWN.to_owned(), |e| format!("{e:+.1} %"));
+                let drift = v.excursion_percent.map_or_else(|| UNKNOWN.to_owned(), |e| format!("{e:+.1} %"));
                 format!("{} range {}, drift {drift}", v.name.replace('_', " "), percent(v.range_percent))
             })
             .collect();
-        let how = if state.is_attained { "attained after" } else { "NOT attained in" };
+        let how = if state.is_attained { "reached after" } else { "NOT reached in" };
         let rule = format!(
-            "SNIA rule: over {} rounds a range of {:.0} % and a drift of {:.0} % at most",
+            "SNIA rule: over {} rounds, at most {:.0} % range and {:.0} % drift",
             state.window_rounds, state.range_percent_max, state.excursion_percent_max
         );
-        let last =
-            if variables.is_empty() { String::new() } else { format!("; in the last ones: {}", variables.join("; ")) };
+        let last = if variables.is_empty() {
+            String::new()
+        } else {
+            format!("; in the last window: {}", variables.join("; "))
+        };
         format!(
-            "{}: {how} {count} rounds, {spent}{last} ({rule}). The figures above were measured afterwards.",
+            "{}: {how} {count} rounds, {spent}{last} ({rule}). The figures above were measured after that.",
             phase.name
         )
     })
     .collect()
 }
 
-/// What the levels beside the verdicts mean, those that occur; `None` without a phase.
+/// Explains the evidence levels that occur in the record; `None` without a phase.
 pub(crate) fn levels(record: &RunRecord) -> Option<String> {
     let mut levels: Vec<EvidenceLevel> = record.phases.iter().map(|p| p.level).collect();
     levels.sort_unstable();
     levels.dedup();
     let text: Vec<String> = levels.iter().map(|l| format!("{l} {}", level_meaning(*l))).collect();
-    (!text.is_empty()).then(|| format!("Evidence reaches: {}.", text.join("; ")))
+    (!text.is_empty()).then(|| format!("Evidence level: {}.", text.join("; ")))
 }
 
-/// What no check could see, each once, with the phases it concerns if not all.
+/// Returns the sentences of checks that could not observe anything, each once, with its phases if not all.
 pub(crate) fn not_seen(record: &RunRecord) -> Vec<String> {
     let mut found: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for phase in &record.phases {
@@ -229,7 +233,7 @@ pub(crate) fn not_seen(record: &RunRecord) -> Vec<String> {
         .collect()
 }
 
-/// I/Os that failed or were short.
+/// Returns one item per kind of failed or short I/O.
 pub(crate) fn failed_ios(record: &RunRecord) -> Vec<Item> {
     let mut items = Vec::new();
     for job in record.phases.iter().flat_map(|p| &p.jobs) {
@@ -237,15 +241,15 @@ pub(crate) fn failed_ios(record: &RunRecord) -> Vec<Item> {
         let unexpected: Vec<_> = plan.map_or_else(Vec::new, |plan| plan.unexpected(&job.failures).collect());
         for failure in &job.failures {
             let is_ignored = plan.is_some() && !unexpected.contains(&failure);
-            let name = if is_ignored { format!("{} (ignored, as it was told)", job.name) } else { job.name.clone() };
+            let name = if is_ignored { format!("{} (ignored as set by the job)", job.name) } else { job.name.clone() };
             let ios = counted(failure.count, &failure.op.to_string());
             let what = if failure.errno == 0 {
-                format!("{ios} short, the first returned {} bytes", units::format_count(failure.returned))
+                format!("{ios} short, the first one returned {} bytes", units::format_count(failure.returned))
             } else {
                 format!("{ios} failed (os error {})", failure.errno)
             };
             let text = format!(
-                "{name}: {what}; the first: {}, offset {}, length {}, buffer at {:#x}",
+                "{name}: {what}; first: {}, offset {}, length {}, buffer at {:#x}",
                 failure.path,
                 units::format_count(failure.offset),
                 units::format_count(failure.length),
@@ -257,7 +261,7 @@ pub(crate) fn failed_ios(record: &RunRecord) -> Vec<Item> {
     items
 }
 
-/// What comparing what was written with what was read back has found.
+/// Returns the results of verification, one item per job.
 pub(crate) fn verification(record: &RunRecord) -> Vec<Item> {
     let jobs = record.phases.iter().flat_map(|p| &p.jobs);
     jobs.filter(|j| j.verified_block_count > 0 || j.verify_failure_count > 0)
@@ -291,7 +295,7 @@ pub(crate) fn verification(record: &RunRecord) -> Vec<Item> {
         .collect()
 }
 
-/// How each job did it; jobs that did it alike share a sentence.
+/// Returns how each job did its I/O; jobs with the same description share a sentence.
 pub(crate) fn manners(record: &RunRecord) -> Vec<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for (index, phase) in record.phases.iter().enumerate() {
@@ -309,16 +313,16 @@ pub(crate) fn manners(record: &RunRecord) -> Vec<String> {
     groups.into_iter().map(|(manner, names)| format!("{}: {manner}", names.join(", "))).collect()
 }
 
-/// True if a job's name says what it does: `rand-read-4k-q32` and `randread 4k q32`.
+/// Returns true if a job's name matches its shape: `rand-read-4k-q32` and `randread 4k q32`.
 pub(crate) fn is_same(shape: &str, name: &str) -> bool {
     let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     letters(shape) == letters(name)
 }
 
-/// What the plan and the engines have to say.
+/// Returns the notes of the plan, the checks and the engines.
 pub(crate) fn notes(record: &RunRecord) -> Vec<String> {
     let mut notes: Vec<String> = record.plan.notes.clone();
-    // What a disk declares and a measurement contradicts is said even where it leaves the verdict alone.
+    // A declaration that the measurement refutes is reported even if it does not affect the verdict.
     for check in record.phases.iter().flat_map(|p| &p.checks) {
         let is_remark = check.name == "declared_values" && check.outcome == CheckOutcome::Passed;
         if is_remark && check.sentence.contains(" declares ") && !notes.contains(&check.sentence) {
@@ -329,19 +333,23 @@ pub(crate) fn notes(record: &RunRecord) -> Vec<String> {
         notes.extend(job.engine_notes.iter().map(|note| format!("{}: {note}", job.name)));
         if job.backlog_count > 0 {
             let due = counted(job.backlog_count, "I/O");
-            notes.push(format!("{}: {due} due but not issued when the job ended; the pace was not kept.", job.name));
+            notes.push(format!(
+                "{}: {due} due but not issued when the job ended; the job did not keep its \
+                                pace.",
+                job.name
+            ));
         }
     }
     notes
 }
 
-/// What the tool itself costs on this machine.
+/// Returns the measured cost of the tool on this machine.
 pub(crate) fn ruler_sentences(record: &RunRecord) -> Vec<String> {
     let ruler = &record.ruler;
     let mut sentences = vec![
         format!(
-            "the clock ({}) costs {} ns a reading and steps by {} ns; the null engine takes {} ns of CPU an I/O and \
-             reports a median of {} ns: nothing shorter can be told apart",
+            "the clock ({}) takes {} ns per reading and has a resolution of {} ns; the null engine takes {} ns of CPU \
+             per I/O and reports a median latency of {} ns: shorter latencies cannot be measured",
             ruler.clock,
             figure(ruler.clock_cost_ns),
             figure(ruler.clock_resolution_ns),
@@ -351,19 +359,23 @@ pub(crate) fn ruler_sentences(record: &RunRecord) -> Vec<String> {
         format!("{} {}, {} build", record.tool.name, record.tool.version, record.tool.build),
     ];
     if record.tool.build != "release" {
-        sentences.push("These figures measure an unoptimised build of the tool; use `cargo run --release`.".to_owned());
+        sentences.push(
+            "These figures come from an unoptimised build of the tool; use `cargo run \
+                        --release`."
+                .to_owned(),
+        );
     }
     sentences
 }
 
-/// What a level's witnesses are, in a few words.
+/// Describes what an evidence level is based on.
 pub(crate) fn level_meaning(level: EvidenceLevel) -> &'static str {
     match level {
-        EvidenceLevel::E0 => "results of the calls only",
+        EvidenceLevel::E0 => "only the results of the calls",
         EvidenceLevel::E1 => "the disk's counters",
-        EvidenceLevel::E2 => "the disk's counters, the kernel's by process and by file",
-        EvidenceLevel::E3 => "block requests traced by their place on the disk",
-        EvidenceLevel::E4 => "verified through a loss of power",
+        EvidenceLevel::E2 => "the disk's counters, and the kernel's counters of process and file",
+        EvidenceLevel::E3 => "traced block requests, matched by their offset on the disk",
+        EvidenceLevel::E4 => "verified by a power cut",
     }
 }
 
@@ -374,7 +386,7 @@ pub(crate) fn percentile_name(q: f64) -> String {
     format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// What a check says, with the two figures it compared.
+/// Returns a check's sentence with the two figures it compared.
 pub(crate) fn check_sentence(check: &Check) -> String {
     match (check.expected.is_empty(), check.found.is_empty()) {
         (false, false) => format!("{} (expected {}; found {})", check.sentence, check.expected, check.found),
@@ -382,41 +394,41 @@ pub(crate) fn check_sentence(check: &Check) -> String {
     }
 }
 
-/// A fact's value as text, or that it is not known.
+/// Returns a fact's value as text, or `unknown`.
 pub(crate) fn known<T>(fact: &Fact<T>, show: impl Fn(&T) -> String) -> String {
-    fact.value.as_ref().map_or_else(|| NOT_KNOWN.to_owned(), show)
+    fact.value.as_ref().map_or_else(|| UNKNOWN.to_owned(), show)
 }
 
-fn named(name: &str, fact: &Fact<String>) -> String {
+fn named<T: std::fmt::Display>(name: &str, fact: &Fact<T>) -> String {
     match &fact.value {
-        Some(value) => value.clone(),
-        None => format!("{name} {NOT_KNOWN}"),
+        Some(value) => value.to_string(),
+        None => format!("{name} {UNKNOWN}"),
     }
 }
 
-/// How the run ended, if not as planned.
+/// Describes how the run ended, if not as planned.
 pub(crate) fn outcome_sentence(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Complete => None,
         Outcome::Interrupted { signal } => {
-            Some(format!("INTERRUPTED by {signal}: only what was measured until then is here."))
+            Some(format!("INTERRUPTED by {signal}: the figures cover the time until then."))
         }
         Outcome::Failed { reason } => Some(format!("FAILED: {reason}")),
     }
 }
 
-/// Whether direct I/O can be had.
+/// Describes whether direct I/O is supported.
 pub(crate) fn support_words(support: DirectSupport) -> String {
     match support {
-        DirectSupport::Direct => "offered",
-        DirectSupport::SilentlyBuffered => "accepted, and silently buffered",
+        DirectSupport::Direct => "supported",
+        DirectSupport::SilentlyBuffered => "accepted, but silently buffered",
         DirectSupport::Refused => "refused",
-        DirectSupport::Unknown => "nobody says whether it is offered",
+        DirectSupport::Unknown => "unknown whether it is supported",
     }
     .to_owned()
 }
 
-/// Whether direct I/O can be had, what it needs, and who says so.
+/// Describes whether direct I/O is supported, its alignment, and the source of both.
 pub(crate) fn direct_sentence(target: &TargetFacts) -> String {
     let direct = &target.direct;
     let bytes = |fact: &Fact<u32>| known(fact, |b| units::format_bytes(u64::from(*b)));

@@ -90,13 +90,13 @@ fn every_contradicted_row_is_followed_by_its_reason() {
             assert!(row < reason && next_row.is_none_or(|(at, _)| reason < row + at), "{wrapped}");
             rest = &rest[reason..];
         }
-        let before_other_sections = text.find("Not seen").unwrap();
+        let before_other_sections = text.find("Not checked").unwrap();
         assert!(text.rfind("The reason of").unwrap() < before_other_sections);
     }
     for phase in &mut record.phases {
         phase.checks.clear();
     }
-    assert!(terminal(&record, &plain(100)).contains("does not hold the check"));
+    assert!(terminal(&record, &plain(100)).contains("does not contain the check"));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn with_a_pace_latency_counts_from_the_moment_the_io_was_due_and_the_text_says_s
     assert!(row.is_from_intended);
     assert_eq!(row.latency_ns_max, Some(250_000));
     let text = terminal(&record, &plain(100));
-    assert!(text.contains("Latencies of randread 4k q1 count from the moment each I/O was due."));
+    assert!(text.contains("Latencies of randread 4k q1 count from the time each I/O was due."));
 }
 
 #[test]
@@ -132,7 +132,13 @@ fn a_single_flush_at_the_end_is_a_sentence_and_not_a_row_unless_it_failed() {
     let labels = |record: &RunRecord| summary(record).into_iter().map(|r| r.label).collect::<Vec<_>>();
     assert_eq!(labels(&record), labels(&fixture::baseline(2)));
     let text = terminal(&record, &plain(100));
-    assert!(text.contains("The fsync at the end, inside the measured time, took: write 1m q8 970 µs."), "{text}");
+    assert!(
+        text.contains(
+            "The fsync at the end, which is part of the measured time, took: write 1m q8 970 \
+                           µs."
+        ),
+        "{text}"
+    );
     record.phases[1].jobs[0].ops[1].error_count = 1;
     assert!(labels(&record).contains(&"write 1m q8 sync".to_owned()));
 }
@@ -240,7 +246,7 @@ fn a_remark_on_a_disks_declaration_is_a_note_though_the_check_passed() {
     let check = |sentence: &str| trueio_model::Check {
         name: "declared_values".to_owned(),
         outcome: CheckOutcome::Passed,
-        witness: String::new(),
+        source: String::new(),
         expected: String::new(),
         found: String::new(),
         sentence: sentence.to_owned(),
@@ -248,7 +254,7 @@ fn a_remark_on_a_disks_declaration_is_a_note_though_the_check_passed() {
     };
     for phase in record.phases.iter_mut().take(3) {
         phase.checks.push(check("vda declares that it rotates, and that is remarkable."));
-        phase.checks.push(check("What was measured agrees with what the disk says of its rotation."));
+        phase.checks.push(check("The measured latencies agree with the declared `rotational` flag."));
     }
     let text = terminal(&record, &plain(100));
     assert_eq!(text.matches("vda declares that it rotates").count(), 1, "{text}");

@@ -128,7 +128,7 @@ fn a_contradicted_figure_is_followed_by_its_reason_in_the_same_part_of_the_table
         let name = phase.name.replace('/', "&#x2f;");
         assert!(part.contains("contradicted") && part.contains(&name));
         let reason = if phase.checks.is_empty() {
-            "does not hold the check".to_owned()
+            "does not contain the check".to_owned()
         } else {
             format!("The reason of {name}.")
         };

@@ -44,7 +44,7 @@ fn row(name: &str, value: Option<f64>, published: Option<f64>) -> StudyRow {
             .collect(),
         verdict: Some(if value.is_some() { Verdict::Supported } else { Verdict::Contradicted }),
         checks: Vec::new(),
-        durability: Some(Durability { is: DurabilityKind::Shown, witness: HOSTILE.to_owned() }),
+        durability: Some(Durability { is: DurabilityKind::Shown, source: HOSTILE.to_owned() }),
         failure: None,
         as_published: Some(format!("row {name}")),
         syscalls: None,
@@ -144,8 +144,8 @@ fn what_has_no_figure_and_what_cannot_be_are_marked_and_explained() {
     assert!(line("contradicted").contains(" x "), "{text}");
     assert!(line("failed").contains("failed "), "{text}");
     for legend in [
-        "! a published figure that cannot have measured",
-        "x contradicted by the evidence",
+        "! an implausible published figure",
+        "x no figure, because the evidence contradicts it",
         "a tenth of the size",
         "too fast.",
     ] {
@@ -206,7 +206,7 @@ fn the_flushes_that_the_disk_counted_stand_beside_each_row_that_writes() {
         StudyRow { durability: None, ..with("reads", &[Some(7)]) },
     ];
     let (text, page) = (study_terminal(&record, &STYLE), study_html(&record));
-    assert!(text.contains("stable storage  flushes") && text.contains("flushes: how many the disk counted"), "{text}");
+    assert!(text.contains("stable storage  flushes") && text.contains("flushes: the disk's flush counter"), "{text}");
     for (name, cell) in [("same", "32"), ("spread", "33 to 40"), ("unseen", "–"), ("reads", "")] {
         let line = text.lines().find(|line| line.trim_start().starts_with(name)).expect("a row");
         assert_eq!(line.rsplit("  ").next(), Some(if cell.is_empty() { "supported" } else { cell }), "{line}");
@@ -234,7 +234,7 @@ fn a_mode_with_two_axes_is_drawn_as_a_heat_map_of_theirs_and_of_ours() {
             rows.push(made);
         }
     }
-    rows[0].durability = Some(Durability { is: DurabilityKind::Refuted, witness: String::new() });
+    rows[0].durability = Some(Durability { is: DurabilityKind::Refuted, source: String::new() });
     rows[1].figures.clear();
     record.modes[0].rows = rows;
     let page = study_html(&record);

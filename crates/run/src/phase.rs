@@ -155,7 +155,7 @@ impl Setting<'_> {
             sample.path = self.name_of(plans, &sample.path);
         }
         let traced = observation.traced.take().map(|mut traced| {
-            traced.places.iter_mut().for_each(|place| place.path = self.name_of(plans, &place.path));
+            traced.files.iter_mut().for_each(|file| file.path = self.name_of(plans, &file.path));
             traced
         });
         let facts = PhaseFacts {
@@ -172,7 +172,7 @@ impl Setting<'_> {
             steady_state: phase.steady_state.as_ref(),
             accepted_checks: &record.plan.accepted_checks,
         };
-        let trace = traced.map(|traced| traced.assess(&facts, samples));
+        let trace = traced.map(|traced| facts.match_trace(&traced, samples));
         let (verdict, level, checks) = judge(&PhaseFacts { trace: trace.as_ref(), ..facts });
         (phase.verdict, phase.level, phase.checks, phase.trace) = (verdict, level, checks, trace);
         phase.devices = observation.devices;

@@ -634,7 +634,7 @@ mod tests {
             interval: Some((value / spread, value * spread)),
             samples: 6,
         }];
-        made.durability = is.map(|is| trueio_model::Durability { is, witness: String::new() });
+        made.durability = is.map(|is| trueio_model::Durability { is, source: String::new() });
         made
     }
 

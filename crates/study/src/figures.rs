@@ -176,12 +176,12 @@ pub(crate) fn statistic_of(all: &[f64], statistic: Statistic) -> Option<(f64, Op
 /// disk says that it has no volatile cache.
 ///
 /// A contradiction of either check refutes. Otherwise the order of flushes decides where it was seen, for it is the
-/// stronger witness, and their number where it was not. A doubt is never told as an answer.
+/// stronger source, and their number where it was not. A doubt is never told as an answer.
 pub(crate) fn durability(checks: &[Check], asked: Asked, is_write_through: bool) -> Option<Durability> {
     if !asked.writes {
         return None;
     }
-    let say = |is, witness: String| Some(Durability { is, witness });
+    let say = |is, source: String| Some(Durability { is, source });
     if !asked.durable {
         return say(DurabilityKind::NotAsked, "no flush and no durable write was asked for".to_owned());
     }
@@ -217,7 +217,7 @@ mod tests {
         let check = |name: &str, outcome| Check {
             name: name.to_owned(),
             outcome,
-            witness: String::new(),
+            source: String::new(),
             expected: String::new(),
             found: String::new(),
             sentence: "it was so".to_owned(),

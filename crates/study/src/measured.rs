@@ -7,7 +7,7 @@ use crate::journal::Kept;
 use crate::rows::Row;
 use trueio_model::{
     Check, Durability, DurabilityKind, FilePlan, JobPlan, Outcome, PublishedFigure, Statistic, StudyMetric, StudyRow,
-    StudySample, SyscallTrace, TargetFacts, Verdict,
+    StudySample, SyscallTrace, TargetFacts, Verdict, WriteCache,
 };
 
 /// A row while it is measured.
@@ -110,7 +110,7 @@ fn named(target: &Target, files: &[FilePlan]) -> Target {
 /// Whether every disk under the targets says that it has no volatile cache.
 fn all_write_through(targets: &[TargetFacts]) -> bool {
     let mut disks = targets.iter().flat_map(|target| &target.disks).peekable();
-    disks.peek().is_some() && disks.all(|disk| disk.write_cache.value.as_deref() == Some("write through"))
+    disks.peek().is_some() && disks.all(|disk| disk.write_cache.value == Some(WriteCache::WriteThrough))
 }
 
 fn published(study: &Study, row: &Row) -> Vec<PublishedFigure> {

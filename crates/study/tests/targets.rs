@@ -291,7 +291,7 @@ fn write_through(path: &Path) -> TargetFacts {
         physical_sector_bytes: Fact::not_recorded(),
         is_rotational: Fact::not_recorded(),
         scheduler: Fact::not_recorded(),
-        write_cache: Fact::known("write through".to_owned(), "a test"),
+        write_cache: Fact::known("write through".into(), "a test"),
         has_fua: Fact::not_recorded(),
         request_count: Fact::not_recorded(),
         max_request_bytes: Fact::not_recorded(),

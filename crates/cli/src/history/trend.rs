@@ -214,10 +214,10 @@ fn context_of(record: &RunRecord) -> Context {
         ("system", record.environment.system.clone()),
         ("trueio", format!("{} ({} build)", record.tool.version, record.tool.build)),
         ("filesystem", filesystems.join(", ")),
-        ("transport", of_disks(&|disk| known(&disk.transport.value))),
+        ("transport", of_disks(&|disk| known(&disk.transport.value.as_ref().map(ToString::to_string)))),
         ("scheduler", of_disks(&|disk| known(&disk.scheduler.value))),
         ("firmware", of_disks(&|disk| known(&disk.firmware.value))),
-        ("write cache", of_disks(&|disk| known(&disk.write_cache.value))),
+        ("write cache", of_disks(&|disk| known(&disk.write_cache.value.as_ref().map(ToString::to_string)))),
         ("processor", known(&record.environment.cpu.model.value)),
     ]
 }

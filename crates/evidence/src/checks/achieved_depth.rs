@@ -1,4 +1,4 @@
-//! The queue depth that was kept, against the one that was asked for.
+//! Compares the average queue depth with the requested one.
 //!
 //! Reads the engine's own integral: I/Os in flight, averaged over the measured time. A depth of 32
 //! that was 3 in truth measured a depth of 3: the submission blocked, the kernel completed each I/O
@@ -45,18 +45,28 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let Some((share, asked, achieved, name)) = worst else {
         return not_applicable(
             NAME,
-            "No job keeps a queue: each worker has one I/O at a time, a pace, or a source or zones to wait for.",
+            "No job keeps a queue: each worker has one I/O in flight, is paced, or waits for a source or for zones.",
         );
     };
     let (outcome, sentence) = if share < SHARE_MIN {
-        let sentence = format!("`{name}` was to keep {asked} I/Os in flight and kept {}.", three_digits(achieved));
+        let sentence = format!(
+            "`{name}` kept {} I/Os in flight; its queue depth allows \
+                                {asked}.",
+            three_digits(achieved)
+        );
         (CheckOutcome::Suspect, sentence)
     } else if share < 0.95 {
         let short = (1.0 - share) * 100.0;
-        (CheckOutcome::Passed, format!("The queue was {short:.0} % less deep than asked, as batches come and go."))
+        (
+            CheckOutcome::Passed,
+            format!(
+                "The average queue depth was {short:.0} % below the requested depth, because \
+                                        I/Os are submitted and reaped in batches."
+            ),
+        )
     } else {
-        (CheckOutcome::Passed, "The queue was as deep as asked.".to_owned())
+        (CheckOutcome::Passed, "The queue was kept at the requested depth.".to_owned())
     };
     let found = format!("{} in flight on average", three_digits(achieved));
-    finding(NAME, outcome, "the engine's own count", format!("{asked} in flight"), found, sentence)
+    finding(NAME, outcome, "the engine's own counter", format!("{asked} in flight"), found, sentence)
 }

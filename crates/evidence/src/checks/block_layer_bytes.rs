@@ -1,4 +1,4 @@
-//! Bytes that the disks transferred, against bytes that the calls claim.
+//! Compares the bytes that the disks transferred with the bytes that the calls reported.
 //!
 //! Reads `/sys/block/<disk>/stat` of every disk under the target before and after the measured
 //! part. What was read or written with direct I/O must be there: a disk that counted less did not
@@ -51,7 +51,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if written > 0 {
         parts.push((written, writes(facts, &works), "written", facts.counted(|counters| counters.write_bytes)));
     }
-    // The worse finding leads; what the other direction found stands beside it.
+    // The worse finding comes first, followed by that of the other direction.
     let outcome = parts.iter().map(|part| part.1.0).max_by_key(|outcome| severity(*outcome));
     let outcome = outcome.expect("something was read or written");
     let sentences: Vec<&str> = parts.iter().filter(|part| part.1.0 == outcome).map(|part| part.1.1.as_str()).collect();
@@ -79,7 +79,7 @@ fn request_count(facts: &PhaseFacts<'_>) -> u64 {
 fn discards(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> String {
     let bytes: u64 = facts.devices().iter().map(|delta| delta.measured.discard_bytes).sum();
     let trims = works.iter().any(|work| work.job.pattern.mix == OpMix::Only(OpKind::Trim));
-    if bytes == 0 || trims { String::new() } else { format!(", {} discarded unasked", format_bytes(bytes)) }
+    if bytes == 0 || trims { String::new() } else { format!(", {} discarded though no job trims", format_bytes(bytes)) }
 }
 
 fn severity(outcome: CheckOutcome) -> u8 {
@@ -96,7 +96,7 @@ fn words(claimed: u64, verb: &str, counted: Counted) -> String {
     let ratio = counted.raw as f64 / claimed as f64;
     let times = if ratio >= 1.05 { format!(" ({ratio:.1} times)") } else { String::new() };
     let foreign = if counted.foreign > 0 {
-        format!(", of which others' about {}", format_bytes(counted.foreign))
+        format!(", of which about {} by other processes", format_bytes(counted.foreign))
     } else {
         String::new()
     };
@@ -116,7 +116,7 @@ pub(crate) fn bytes_before_begin(works: &[Work<'_>]) -> u64 {
 
 fn did_not_reach(verb: &str, claimed: u64, counted: u64) -> (CheckOutcome, String) {
     let sentence = format!(
-        "did_not_reach_device: the calls claim {} {verb} with direct I/O, the disk counted {}.",
+        "did_not_reach_device: the calls reported {} {verb} with direct I/O, but the disk counted {}.",
         format_bytes(claimed),
         format_bytes(counted)
     );
@@ -125,8 +125,8 @@ fn did_not_reach(verb: &str, claimed: u64, counted: u64) -> (CheckOutcome, Strin
 
 fn hidden_by_others(claimed: u64, counted: Counted) -> (CheckOutcome, String) {
     let sentence = format!(
-        "The disk counted enough only together with others' I/O (about {}): whether all {} of ours reached it cannot \
-         be told.",
+        "The disk counted enough bytes only if the I/O of other processes (about {}) is included, so it is unknown \
+         whether all {} of this phase reached it.",
         format_bytes(counted.foreign),
         format_bytes(claimed)
     );
@@ -147,7 +147,7 @@ fn reads(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> (CheckOutcome, String) {
         let missing = (direct + buffered).saturating_sub(counted.raw);
         let share = missing as f64 / buffered.max(1) as f64 * 100.0;
         let sentence = format!(
-            "Served from the page cache: {} of {} ({share:.0} %) never came from the disk.",
+            "The page cache served {} of {} ({share:.0} %); these bytes were not read from the disk.",
             format_bytes(missing),
             format_bytes(buffered)
         );
@@ -160,12 +160,12 @@ fn reads(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> (CheckOutcome, String) {
     let allowance = direct + direct / 10 + READ_EXCESS_BYTES + bytes_at_end(works);
     if buffered == 0 && !verifies && !facts.amplifies() && counted.raw > allowance {
         let sentence = format!(
-            "The disk read {} more than was asked for: others used it at the same time.",
+            "The disk read {} more than this phase requested: other processes used it at the same time.",
             format_bytes(counted.raw - direct)
         );
         return (CheckOutcome::Suspect, sentence);
     }
-    (CheckOutcome::Passed, "The disk read what the calls returned.".to_owned())
+    (CheckOutcome::Passed, "The disk read as many bytes as the calls returned.".to_owned())
 }
 
 /// What is in flight when the measured part ends reaches the disk and not the figures.
@@ -187,7 +187,8 @@ fn writes(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> (CheckOutcome, String) 
     let durable = sum(&|work| !is_direct(work) && work.syncs_every_write());
     if !has_arrived(direct + durable, counted.raw, early) {
         let sentence = format!(
-            "did_not_reach_device: each of the writes ({}) was to be durable when it returned, and the disk counted {}.",
+            "did_not_reach_device: every write had to be durable when it returned ({} in all), but the disk counted \
+             {}.",
             format_bytes(durable),
             format_bytes(counted.raw)
         );
@@ -215,13 +216,13 @@ fn writes(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> (CheckOutcome, String) 
         && works.iter().all(|work| !work.syncs() && work.job.verify.is_none());
     if is_plain && counted.raw > direct + direct / 4 + WRITE_EXCESS_BYTES + bytes_at_end(works) {
         let sentence = format!(
-            "The disk wrote {} more than was asked for, and nothing here is known to add to it: others used it at the \
-             same time.",
+            "The disk wrote {} more than this phase requested, and no sync call, RAID or copy on write explains it: \
+             other processes used it at the same time.",
             format_bytes(counted.raw - direct)
         );
         return (CheckOutcome::Suspect, sentence);
     }
-    (CheckOutcome::Passed, "The disk wrote what the calls claim.".to_owned())
+    (CheckOutcome::Passed, "The disk wrote as many bytes as the calls reported.".to_owned())
 }
 
 /// Buffered writes that the disk did not count in full.
@@ -233,7 +234,7 @@ fn in_the_cache(facts: &PhaseFacts<'_>, works: &[Work<'_>], claimed: u64, counte
         .filter_map(|(_, _, after)| after.as_ref())
         .filter_map(|after| Some(after.dirty_pages? * after.page_bytes))
         .sum();
-    let still = if dirty > 0 { format!(" {} are in memory only.", format_bytes(dirty)) } else { String::new() };
+    let still = if dirty > 0 { format!(" {} are still in memory only.", format_bytes(dirty)) } else { String::new() };
     // Written over in the cache, a page reaches the disk once.
     let each_once = works.iter().all(|work| {
         let in_order = match &work.job.pattern.order {
@@ -245,16 +246,17 @@ fn in_the_cache(facts: &PhaseFacts<'_>, works: &[Work<'_>], claimed: u64, counte
     let flushed_at_end = works.iter().all(|work| work.job.flush.is_at_end());
     if flushed_at_end && each_once {
         let sentence = format!(
-            "did_not_reach_device: the flush at the end was to bring {} to the disk, which counted {}.{still}",
+            "did_not_reach_device: the flush at the end should have written {} to the disk, but the disk counted \
+             {}.{still}",
             format_bytes(claimed),
             format_bytes(counted)
         );
         return (CheckOutcome::Contradicted, sentence);
     }
     let reason = if flushed_at_end {
-        "Blocks were written again before they were flushed"
+        "Blocks were overwritten before they were flushed"
     } else {
-        "The writes stayed in the page cache: the figures are of memory, not of the disk"
+        "The writes stayed in the page cache, so the figures describe memory, not the disk"
     };
     let sentence = format!("{reason}; of {} the disk counted {}.{still}", format_bytes(claimed), format_bytes(counted));
     (CheckOutcome::Suspect, sentence)

@@ -1,4 +1,4 @@
-//! Every call's result: errors, short transfers, blocks that did not read back.
+//! Checks the result of every call: errors, short transfers, blocks that fail verification.
 //!
 //! The oldest lie of storage benchmarks: every `pwrite` returned EINVAL because a buffer was not
 //! aligned, nobody looked, and the loop was very fast. The engines look at every result; this check
@@ -6,8 +6,8 @@
 //!
 //! Cannot see: a call that succeeded without doing what was asked. Every other check is about that.
 //!
-//! Threshold: none. At least one I/O, no failure but those that were announced (`ignore_error`, `fill_device`); these
-//! are told.
+//! Threshold: none. At least one I/O, and no failure except those that the job ignores (`ignore_error`,
+//! `fill_device`), which are reported.
 
 use crate::explain::{describe_failure, explain_failure};
 use crate::facts::{PhaseFacts, finding};
@@ -16,7 +16,7 @@ use trueio_model::{Check, CheckOutcome, IoFailure};
 
 pub(crate) const NAME: &str = "call_results";
 
-const WITNESS: &str = "the result of every call";
+const SOURCE: &str = "the result of every call";
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let ops = || facts.records.iter().flat_map(|record| &record.ops);
@@ -24,7 +24,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let errors: u64 = ops().map(|op| op.error_count).sum();
     let shorts: u64 = ops().map(|op| op.short_count).sum();
     let differing: u64 = facts.records.iter().map(|record| record.verify_failure_count).sum();
-    // What a job was told to ignore is counted, and does not contradict it.
+    // Failures that the job ignores are counted and do not contradict it.
     let pairs = || facts.jobs.iter().zip(facts.records);
     let unexpected = || pairs().flat_map(|(job, record)| job.unexpected(&record.failures));
     let count = |failures: &mut dyn Iterator<Item = &IoFailure>| failures.map(|failure| failure.count).sum::<u64>();
@@ -34,7 +34,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let found =
         format!("{} succeeded, {} failed, {} short", format_count(good), format_count(errors), format_count(shorts));
     let report = |outcome, sentence: String| {
-        finding(NAME, outcome, WITNESS, "every I/O in full, no error", found.clone(), sentence)
+        finding(NAME, outcome, SOURCE, "every I/O in full, no error", found.clone(), sentence)
     };
     if errors + shorts > ignored || first.is_some() {
         let why = match first {
@@ -52,23 +52,23 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         let first = facts.records.iter().flat_map(|record| &record.verify_failures).next();
         let example = first.map_or_else(String::new, |failure| {
             format!(
-                " The first: `{}` at {}: expected {}, found {}.",
+                " First mismatch: `{}` at offset {}: expected {}, found {}.",
                 failure.path, failure.offset, failure.expected, failure.found
             )
         });
-        let lead = format!("{} blocks did not read back as they were written.", format_count(differing));
+        let lead = format!("{} blocks read back differently from what was written.", format_count(differing));
         return report(CheckOutcome::Contradicted, lead + &example);
     }
     if good == 0 {
         return report(CheckOutcome::Suspect, "No I/O completed, so nothing was measured.".to_owned());
     }
     let real = facts.jobs.iter().any(|job| job.engine.touches_files());
-    let tail = if real { "" } else { " No device was involved: the figures are the tool's own cost." };
+    let tail = if real { "" } else { " No device was involved; the figures show the cost of the tool itself." };
     if ignored > 0 {
         let (good, ignored) = (format_count(good), format_count(ignored));
         let sentence = format!(
-            "{ignored} I/Os failed or were short in ways that the job was told to ignore (`ignore_error`, `fill_device`); \
-             {good} transferred data, and of these are the figures.{tail}"
+            "{ignored} I/Os failed or were short in ways that the job ignores (`ignore_error`, `fill_device`); the \
+             figures cover the {good} that transferred data.{tail}"
         );
         return report(CheckOutcome::Passed, sentence);
     }

@@ -1,4 +1,4 @@
-//! Whether the ruler was fine enough and the hand steady: clock, workers' CPU, stolen time.
+//! Checks the measurement itself: clock precision, CPU time of the workers, stolen time.
 //!
 //! Reads the clock's cost and step from the record's ruler, the workers' CPU time, and the time that
 //! the hypervisor took (`/proc/stat`). A worker that uses its whole core is the limit itself, not
@@ -28,7 +28,7 @@ const CLOCK_DRIFT_MAX: f64 = 1e-3;
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if facts.jobs.iter().all(|job| job.engine == EngineKind::Simulated) {
-        return not_applicable(NAME, "The engine simulated runs in virtual time, which costs nothing.");
+        return not_applicable(NAME, "The engine simulated runs in virtual time.");
     }
     let cpu = cpu_share(facts);
     let mut found = Vec::new();
@@ -52,10 +52,10 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         }
     }
     if let Some(drift) = facts.observation.clock_drift {
-        found.push(format!("clock {:+.0} ppm off the kernel's", drift * 1e6));
+        found.push(format!("clock drift {:+.0} ppm from the kernel's clock", drift * 1e6));
     }
     if let Some(load) = facts.environment.and_then(|environment| environment.load_average.value) {
-        found.push(format!("load {:.2} when the run began", load[0]));
+        found.push(format!("load average {:.2} at the start of the run", load[0]));
     }
     let doubts = [
         clock_doubt(facts),
@@ -66,11 +66,19 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     ];
     let doubts: Vec<String> = doubts.into_iter().flatten().collect();
     let (outcome, sentence) = if doubts.is_empty() {
-        (CheckOutcome::Passed, "The clock was fine enough, and the workers had CPU to spare.".to_owned())
+        (CheckOutcome::Passed, "The clock was precise enough, and the workers had CPU time to spare.".to_owned())
     } else {
         (CheckOutcome::Suspect, doubts.join(" "))
     };
-    finding(NAME, outcome, "the ruler, getrusage, /proc/stat, /proc/pressure", "", found.join(", "), sentence)
+    finding(
+        NAME,
+        outcome,
+        "the tool's measured cost, getrusage, /proc/stat, \
+                            /proc/pressure",
+        "",
+        found.join(", "),
+        sentence,
+    )
 }
 
 fn clock_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
@@ -89,7 +97,7 @@ fn clock_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
     let error = ruler.clock_resolution_ns.max(2.0 * ruler.clock_cost_ns);
     (error > median as f64 * CLOCK_SHARE_MAX).then(|| {
         format!(
-            "The clock's own error is {} against a median latency of {}.",
+            "The clock's error is {}, compared with a median latency of {}.",
             format_duration_ns(error.round() as u64),
             format_duration_ns(median)
         )
@@ -118,8 +126,8 @@ fn cpu_doubt(facts: &PhaseFacts<'_>, share: f64) -> Option<String> {
     (share > CPU_SHARE_MAX).then(|| {
         let whole = facts.cpu.total_ns() as f64 / facts.elapsed_ns.max(1) as f64;
         format!(
-            "generator_limited: the workers used {:.0} % of their cores ({whole:.1} cores with the kernel's helpers), \
-             so this tool may be the limit and not the disk.",
+            "generator_limited: the workers used {:.0} % of their cores ({whole:.1} cores including kernel threads), \
+             so this tool may be the limit, not the disk.",
             share * 100.0
         )
     })
@@ -128,20 +136,20 @@ fn cpu_doubt(facts: &PhaseFacts<'_>, share: f64) -> Option<String> {
 fn steal_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
     let steal = facts.observation.steal_share?;
     (steal > STEAL_SHARE_MAX)
-        .then(|| format!("The hypervisor took {:.0} % of the processors' time for others.", steal * 100.0))
+        .then(|| format!("The hypervisor took {:.0} % of the processors' time (steal).", steal * 100.0))
 }
 
 fn memory_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
     let share = facts.observation.memory_pressure_share?;
     (share > MEMORY_PRESSURE_MAX)
-        .then(|| format!("Memory was short: in {:.0} % of the time everything waited for it.", share * 100.0))
+        .then(|| format!("Memory was short: all tasks were stalled for memory in {:.0} % of the time.", share * 100.0))
 }
 
 fn drift_doubt(facts: &PhaseFacts<'_>) -> Option<String> {
     let drift = facts.observation.clock_drift?;
     (drift.abs() > CLOCK_DRIFT_MAX).then(|| {
         format!(
-            "The clock of the latencies ran {:+.2} % off the kernel's: it changed its rate meanwhile.",
+            "The clock used for latencies drifted {:+.2} % from the kernel's clock during the phase: its rate changed.",
             drift * 100.0
         )
     })

@@ -1,4 +1,4 @@
-//! What was written: zeros, or something a disk must store.
+//! Checks whether the written content must be stored: not zeros, not a short pattern.
 //!
 //! Many drives and filesystems never store a block of zeros, and some store a repeated or
 //! compressible block once or shorter. Reads the plan; the content generator is this program's own.
@@ -20,29 +20,36 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         return not_applicable(NAME, "Nothing was written.");
     }
     let report = |outcome, found: String, sentence: &str| {
-        finding(NAME, outcome, "the plan", "content that must be stored", found, sentence)
+        finding(NAME, outcome, "the plan", "content that a disk must store", found, sentence)
     };
     if works.iter().any(|work| work.job.content.kind == ContentKind::Zero) {
-        let sentence = "Zeros were written: many disks and filesystems do not store them.";
+        let sentence = "The job wrote zeros, which many disks and filesystems do not store.";
         return report(CheckOutcome::Suspect, "zeros".to_owned(), sentence);
     }
     if let Some(work) = works.iter().find(|work| work.job.content.kind == ContentKind::Pattern) {
         let bytes = work.job.content.pattern.len();
         let sentence =
-            "The same bytes were written over and over: some disks and filesystems store them once, or shorter.";
+            "The job wrote the same bytes repeatedly; some disks and filesystems store them once, or compressed.";
         return report(CheckOutcome::Suspect, format!("a pattern of {bytes} bytes"), sentence);
     }
     if let Some(work) = works.iter().find(|work| work.job.source.is_some() || work.job.command.is_some()) {
-        let whose = if work.job.command.is_some() { "another program wrote" } else { "the source sent" };
-        return not_seen(NAME, "the plan", format!("What {whose} was not looked at: it may compress or repeat."));
+        let whose = if work.job.command.is_some() { "another program" } else { "the source" };
+        return not_seen(
+            NAME,
+            "the plan",
+            format!(
+                "The content from {whose} was not examined; it may be compressible \
+                                                   or repeated."
+            ),
+        );
     }
     let compressible = works.iter().map(|work| work.job.content.compressible_percent).max().unwrap_or(0);
     let duplicate = works.iter().map(|work| work.job.content.duplicate_percent).max().unwrap_or(0);
     let found = format!("random, {compressible} % compressible, {duplicate} % repeated");
     let sentence = if compressible + duplicate > 0 {
-        "Content that compresses or repeats was asked for: the figures hold for such content."
+        "The job sets compressible or repeated content; the figures hold for such content."
     } else {
-        "Random content was written, no two blocks alike."
+        "The job wrote random content; no two blocks are equal."
     };
     report(CheckOutcome::Passed, found, sentence)
 }

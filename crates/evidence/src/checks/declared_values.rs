@@ -1,4 +1,4 @@
-//! What a disk declares of itself, held against what was measured.
+//! Compares what a disk declares about itself with what was measured.
 //!
 //! `queue/rotational` and `queue/write_cache` say what the disk, its bridge or its driver told the
 //! kernel. Where nobody tells, the kernel assumes that a disk rotates: most virtual disks and many
@@ -23,7 +23,7 @@
 use crate::checks::pace::quantile;
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable};
 use trueio_model::units::{format_bytes, format_count, format_duration_ns};
-use trueio_model::{Check, CheckOutcome, DiskFacts, Distribution, OpKind, OpMix, Order};
+use trueio_model::{Check, CheckOutcome, DiskFacts, Distribution, OpKind, OpMix, Order, Transport, WriteCache};
 
 pub(crate) const NAME: &str = "declared_values";
 
@@ -40,7 +40,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let works = facts.file_works();
     // Of a loop device the file below it answers, and memory declares nothing.
     let disks: Vec<&DiskFacts> = facts.disks().into_iter().filter(|disk| !is_stand_in(disk)).collect();
-    let nothing = "Nothing was measured that would show whether what the disk declares is so.";
+    let nothing = "This phase cannot confirm or refute what the disk declares.";
     if works.is_empty() || disks.is_empty() {
         return not_applicable(NAME, nothing);
     }
@@ -55,27 +55,28 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     }
 }
 
-const AGREES: &str = "What was measured agrees with what the disk says of its rotation.";
+const AGREES: &str = "The measured latencies agree with the declared `rotational` flag.";
 
 fn is_remark(check: &Check) -> bool {
     check.sentence != AGREES
 }
 
 fn is_stand_in(disk: &DiskFacts) -> bool {
-    matches!(disk.transport.value.as_deref(), Some("loop" | "zram" | "ram" | "pmem" | "nbd" | "rbd"))
+    use Transport::{Loop, Nbd, Pmem, Ram, Rbd, Zram};
+    matches!(disk.transport.value, Some(Loop | Zram | Ram | Pmem | Nbd | Rbd))
 }
 
 /// True if the drive itself said it: no hypervisor, bridge or network stands between.
 fn is_own_word(facts: &PhaseFacts<'_>, disk: &DiskFacts) -> bool {
     let is_virtual = facts.environment.is_none_or(|machine| machine.hypervisor.value.is_some());
-    !is_virtual && matches!(disk.transport.value.as_deref(), Some("sata" | "sas"))
+    !is_virtual && matches!(disk.transport.value, Some(Transport::Sata | Transport::Sas))
 }
 
 fn names(disks: &[&DiskFacts]) -> String {
     disks.iter().map(|disk| disk.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn witness(disks: &[&DiskFacts], file: &str) -> String {
+fn source_of(disks: &[&DiskFacts], file: &str) -> String {
     let files: Vec<String> = disks.iter().map(|disk| format!("/sys/block/{}/queue/{file}", disk.name)).collect();
     format!("{}, the recorded latencies", files.join(", "))
 }
@@ -101,7 +102,7 @@ fn rotation(facts: &PhaseFacts<'_>, works: &[Work<'_>], disks: &[&DiskFacts]) ->
     let declared = |rotates: bool| disks.iter().all(|disk| disk.is_rotational.value == Some(rotates));
     let report = |outcome, (median, region): (u64, u64), expected: String, sentence: String| {
         let found = format!("median {} over {}", format_duration_ns(median), format_bytes(region));
-        Some(finding(NAME, outcome, witness(disks, "rotational"), expected, found, sentence))
+        Some(finding(NAME, outcome, source_of(disks, "rotational"), expected, found, sentence))
     };
     if declared(true) {
         let reads = random_reads(facts, works, u64::MAX)?;
@@ -110,15 +111,18 @@ fn rotation(facts: &PhaseFacts<'_>, works: &[Work<'_>], disks: &[&DiskFacts]) ->
             return report(CheckOutcome::Passed, reads, expected, AGREES.to_owned());
         }
         let (outcome, why) = match disks.iter().all(|disk| is_own_word(facts, disk)) {
-            true => (CheckOutcome::Suspect, "the drive's word is wrong, or a cache between answered for it"),
+            true => (CheckOutcome::Suspect, "the declaration is wrong, or a cache in between answered"),
             false => (
                 CheckOutcome::Passed,
-                "nobody who knows has said it, as with virtual disks and behind bridges; the kernel schedules for a \
-                 spindle all the same",
+                "the kernel may have the wrong `rotational` flag; virtual disks and USB bridges often do not report \
+                 it. The kernel still schedules I/O as for a rotating disk",
             ),
         };
-        let sentence =
-            format!("{} declares that it rotates, and no spindle reads at random so quickly: {why}.", names(disks));
+        let sentence = format!(
+            "{} declares that it rotates, but no rotating disk reads at random this fast: \
+                     {why}.",
+            names(disks)
+        );
         return report(outcome, reads, expected, sentence);
     }
     if declared(false) {
@@ -128,8 +132,8 @@ fn rotation(facts: &PhaseFacts<'_>, works: &[Work<'_>], disks: &[&DiskFacts]) ->
             return report(CheckOutcome::Passed, reads, expected, AGREES.to_owned());
         }
         let sentence = format!(
-            "{} declares that it does not rotate, and its random reads take as long as a spindle's: a bridge may not \
-             have asked the drive.",
+            "{} declares that it does not rotate, but its random reads take as long as those of a rotating disk: a USB \
+             bridge may report the wrong flag.",
             names(disks)
         );
         return report(CheckOutcome::Passed, reads, expected, sentence);
@@ -140,7 +144,7 @@ fn rotation(facts: &PhaseFacts<'_>, works: &[Work<'_>], disks: &[&DiskFacts]) ->
 /// A spindle that has no cache cannot make a write durable within a fraction of a turn.
 fn durable(facts: &PhaseFacts<'_>, works: &[Work<'_>], disks: &[&DiskFacts]) -> Option<Check> {
     let is_bare = |disk: &&DiskFacts| {
-        disk.is_rotational.value == Some(true) && disk.write_cache.value.as_deref() == Some("write through")
+        disk.is_rotational.value == Some(true) && disk.write_cache.value == Some(WriteCache::WriteThrough)
     };
     if !disks.iter().all(is_bare) {
         return None;
@@ -155,16 +159,16 @@ fn durable(facts: &PhaseFacts<'_>, works: &[Work<'_>], disks: &[&DiskFacts]) -> 
     }
     let is_word = disks.iter().all(|disk| is_own_word(facts, disk));
     let sentence = format!(
-        "{} declares that it rotates and has no volatile cache, and no spindle makes writes durable so quickly: what \
-         answered may forget at a power cut.",
+        "{} declares that it rotates and has no volatile cache, but no rotating disk makes writes durable this fast: a \
+         cache that loses its content at a power cut may have answered.",
         names(disks)
     );
     Some(finding(
         NAME,
         if is_word { CheckOutcome::Suspect } else { CheckOutcome::Passed },
-        witness(disks, "write_cache"),
+        source_of(disks, "write_cache"),
         format!("{} or more", format_duration_ns(SPINDLE_NS_MIN)),
-        format!("median {} a durable write", format_duration_ns(quickest)),
+        format!("median {} per durable write", format_duration_ns(quickest)),
         sentence,
     ))
 }
@@ -172,7 +176,7 @@ fn durable(facts: &PhaseFacts<'_>, works: &[Work<'_>], disks: &[&DiskFacts]) -> 
 /// The kernel sends no flush to a disk that declares no volatile cache.
 fn cache(facts: &PhaseFacts<'_>, disks: &[&DiskFacts]) -> Option<Check> {
     let declares_none = |name: &str| {
-        disks.iter().any(|disk| disk.name == name && disk.write_cache.value.as_deref() == Some("write through"))
+        disks.iter().any(|disk| disk.name == name && disk.write_cache.value == Some(WriteCache::WriteThrough))
     };
     let flushed = facts.devices().into_iter().find_map(|delta| {
         let count = delta.measured.flush_count.filter(|count| *count > 0 && declares_none(&delta.disk))?;
@@ -186,8 +190,8 @@ fn cache(facts: &PhaseFacts<'_>, disks: &[&DiskFacts]) -> Option<Check> {
         "no flush",
         format!("{} flushes", format_count(count)),
         format!(
-            "{disk} declared no volatile cache and was flushed: the declaration changed meanwhile, and what was durable \
-             is not known."
+            "{disk} declares no volatile cache, but it was flushed: the declaration changed during the phase, and it \
+             is unknown which writes were durable."
         ),
     ))
 }

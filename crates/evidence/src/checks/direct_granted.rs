@@ -1,4 +1,4 @@
-//! What the filesystem says of direct I/O, against what the job asked for.
+//! Compares the filesystem's support for direct I/O with the job's setting.
 //!
 //! `open` accepts `O_DIRECT` on tmpfs, btrfs, ext4 with `data=journal` and others, and the transfers
 //! then go through the page cache without a word. The filesystem is asked (`statx`,
@@ -52,10 +52,10 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             CheckOutcome::Suspect,
             "statx",
             "direct I/O",
-            "nobody was asked",
-            "Nobody was asked whether direct I/O is granted on these files.",
+            "not queried",
+            "Whether these files support direct I/O was not queried.",
         ),
-        None => not_applicable(NAME, "Direct I/O was not asked for."),
+        None => not_applicable(NAME, "No job sets direct I/O."),
     }
 }
 
@@ -76,10 +76,17 @@ fn measured_direct_reads(facts: &PhaseFacts<'_>) -> bool {
 
 fn against_the_word(reason: &str) -> Check {
     let sentence = format!(
-        "These reads were direct: the disk counted them all and no page was left behind, though nothing promised it \
-         ({reason})."
+        "These reads were direct: the disk counted all of them and no page was left in the page cache, although the \
+         filesystem does not promise it ({reason})."
     );
-    finding(NAME, CheckOutcome::Passed, "statx, disk, page cache", "direct I/O", "direct, as measured", sentence)
+    finding(
+        NAME,
+        CheckOutcome::Passed,
+        "statx, disk, page cache",
+        "direct I/O",
+        "direct, according to the counters",
+        sentence,
+    )
 }
 
 fn rank(outcome: CheckOutcome) -> u8 {
@@ -92,33 +99,39 @@ fn rank(outcome: CheckOutcome) -> u8 {
 
 fn one(policy: DirectPolicy, support: DirectSupport, reason: &str, path: &str) -> Check {
     let (outcome, found, sentence) = match (support, policy) {
-        (DirectSupport::Direct, _) => (CheckOutcome::Passed, "direct", format!("Direct I/O is granted: {reason}.")),
+        (DirectSupport::Direct, _) => {
+            (CheckOutcome::Passed, "direct", format!("The filesystem supports direct I/O: {reason}."))
+        }
         (DirectSupport::SilentlyBuffered, DirectPolicy::Require) => (
             CheckOutcome::Contradicted,
             "silently buffered",
-            format!("O_DIRECT on `{path}` is accepted and ignored: {reason}. The page cache is in the figures."),
+            format!("`{path}` accepts O_DIRECT and ignores it: {reason}. The figures include the page cache."),
         ),
         (DirectSupport::SilentlyBuffered, _) => (
             CheckOutcome::Suspect,
             "silently buffered",
             format!(
-                "Direct I/O was preferred and cannot be had on `{path}`: {reason}. The page cache is in the figures."
+                "The job prefers direct I/O, but `{path}` does not support it: {reason}. The figures include the page \
+                 cache."
             ),
         ),
         (DirectSupport::Refused, DirectPolicy::Require) => (
             CheckOutcome::Contradicted,
             "refused",
-            format!("Direct I/O was required and `{path}` refuses it: {reason}."),
+            format!("The job requires direct I/O, but `{path}` refuses it: {reason}."),
         ),
         (DirectSupport::Refused, _) => (
             CheckOutcome::Suspect,
             "refused",
-            format!("Direct I/O was preferred and `{path}` refuses it: {reason}. The page cache is in the figures."),
+            format!(
+                "The job prefers direct I/O, but `{path}` refuses it: {reason}. The figures include the page \
+                     cache."
+            ),
         ),
         (DirectSupport::Unknown, _) => (
             CheckOutcome::Suspect,
-            "nobody says",
-            format!("O_DIRECT was accepted on `{path}`, and nobody says what becomes of it: {reason}."),
+            "unknown",
+            format!("`{path}` accepts O_DIRECT, but whether it has an effect is unknown: {reason}."),
         ),
     };
     finding(NAME, outcome, "statx, filesystem type", "direct I/O", found, sentence)

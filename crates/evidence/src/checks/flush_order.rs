@@ -1,4 +1,4 @@
-//! The order of data and flush on the disk, for sampled writes that were waited for.
+//! Checks the order of data and flush on the disk for sampled durable writes.
 //!
 //! Counting flushes says little: they may have come too early, or be others', or not be needed. So for
 //! each sampled write that a sync call or a flag makes durable, three moments are put in order: the
@@ -22,7 +22,7 @@ pub(crate) const NAME: &str = "flush_order";
 const FAILED_SHARE_MAX: f64 = 0.10;
 
 /// `block_rq_issue, block_rq_complete of vda`.
-pub(crate) fn witness(trace: &TraceRecord) -> String {
+pub(crate) fn source_of(trace: &TraceRecord) -> String {
     format!("block_rq_issue, block_rq_complete of {}", trace.disks.join(", "))
 }
 
@@ -32,13 +32,15 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         return not_applicable(NAME, facts.why_no_calls());
     }
     if !works.iter().any(|work| work.writes() && work.syncs()) {
-        return not_applicable(NAME, "Nothing was written that a sync call or a flag makes durable.");
+        return not_applicable(NAME, "No write was made durable by a sync call or a flag.");
     }
     let trace = match facts.traced() {
         Ok(trace) => trace,
         Err(why) => {
-            let sentence =
-                format!("{why} Traced, they show whether each flush came after its data and before the return.");
+            let sentence = format!(
+                "{why} With tracing, this check reports whether each flush came after its data and before the \
+                         call returned."
+            );
             return not_seen(NAME, "", sentence);
         }
     };
@@ -46,18 +48,18 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let (durable, failed) = (syncs.durable_count(), syncs.failed_count());
     if durable + failed == 0 {
         let sentence = match syncs.sampled_count {
-            0 => "No write and its sync lay wholly within a traced window.".to_owned(),
-            count => format!("The places of {} sampled writes on the disk are not known.", format_count(count)),
+            0 => "No write and its sync were both within one traced window.".to_owned(),
+            count => format!("The disk offsets of {} sampled writes are unknown.", format_count(count)),
         };
-        return not_seen(NAME, witness(trace), sentence);
+        return not_seen(NAME, source_of(trace), sentence);
     }
-    let expected = format!("{} sampled writes durable at the return", format_count(durable + failed));
+    let expected = format!("{} sampled writes durable when the call returned", format_count(durable + failed));
     let mut found = Vec::new();
     let kinds = [
         (syncs.flushed_count, "flushed after the data"),
         (syncs.fua_count, "with forced unit access"),
         (syncs.uncached_count, "to a disk that declares no volatile cache"),
-        (syncs.unflushed_count, "not flushed in between"),
+        (syncs.unflushed_count, "not flushed before the return"),
         (syncs.unwritten_count, "not on the disk yet"),
     ];
     for (count, words) in kinds {
@@ -65,9 +67,9 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             found.push(format!("{} {words}", format_count(count)));
         }
     }
-    let report = |outcome, sentence| finding(NAME, outcome, witness(trace), expected, found.join(", "), sentence);
+    let report = |outcome, sentence| finding(NAME, outcome, source_of(trace), expected, found.join(", "), sentence);
     if failed == 0 {
-        let sentence = "Each sampled write was on the disk, and durable as far as the disk says, before its call \
+        let sentence = "Each sampled write was on the disk, and durable according to the disk, before its call \
                         returned.";
         return report(CheckOutcome::Passed, sentence.to_owned());
     }

@@ -1,4 +1,4 @@
-//! Flushes that the disk carried out, against sync calls and durable writes.
+//! Compares the flushes that the disk executed with sync calls and durable writes.
 //!
 //! A disk with a volatile cache (`queue/write_cache` is `write back`) forgets at a power cut what
 //! was not flushed. `fsync`, `fdatasync` and `O_DSYNC` must reach it as flush requests, which it
@@ -20,7 +20,7 @@
 use crate::checks::pace::quantile;
 use crate::facts::{PhaseFacts, Way, Work, finding, not_applicable, not_seen};
 use trueio_model::units::{format_count, format_duration_ns};
-use trueio_model::{Check, CheckOutcome, OpKind};
+use trueio_model::{Check, CheckOutcome, OpKind, Transport, WriteCache};
 
 pub(crate) const NAME: &str = "flushes";
 
@@ -39,22 +39,22 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let flagged = || works.iter().filter(|work| work.has_dsync());
     let flagged_writes: u64 = flagged().map(|work| work.count(OpKind::Write)).sum();
     if calls + flagged_writes == 0 {
-        let sentence = "No flush was asked for: nothing says that what was written survives a power cut.";
+        let sentence = "The job sets no flush, so its writes may not survive a power cut.";
         return not_applicable(NAME, sentence);
     }
     if let Some(why) = facts.why_no_counters() {
         return not_seen(NAME, facts.counter_files(), why);
     }
     let disks = facts.disks();
-    if disks.iter().all(|disk| disk.write_cache.value.as_deref() == Some("write through")) {
-        let sentence = "The disk declares no volatile write cache, so the kernel sends it no flushes; its word is all \
-                        there is.";
+    if disks.iter().all(|disk| disk.write_cache.value == Some(WriteCache::WriteThrough)) {
+        let sentence = "The disk declares no volatile write cache, so the kernel sends it no flushes; no counter can \
+                        confirm the declaration.";
         return not_seen(NAME, "queue/write_cache", sentence);
     }
     // Each member of a mirror or stripe is flushed: the one that was flushed most is enough.
     let counts: Vec<u64> = facts.devices().iter().filter_map(|delta| delta.measured.flush_count).collect();
     let Some(counted) = counts.into_iter().max() else {
-        return not_seen(NAME, facts.counter_files(), "This kernel does not count flushes (Linux 5.5 does).");
+        return not_seen(NAME, facts.counter_files(), "This kernel does not count flushes (Linux 5.5 and later do).");
     };
     let has_fua = disks.iter().any(|disk| disk.has_fua.value != Some(false));
     let all_direct = flagged().all(|work| facts.way(work.job) == Way::Direct);
@@ -62,8 +62,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let excused = if has_fua && all_direct { flagged_writes } else { 0 };
     let sync_points = calls + flagged_writes - excused;
     if sync_points == 0 {
-        let sentence = "The disk offers forced unit access: its durable writes need no flush, and no counter shows \
-                        them.";
+        let sentence = "The disk supports forced unit access (FUA): its durable writes need no flush, and no counter \
+                        shows them.";
         return not_seen(NAME, facts.counter_files(), sentence);
     }
     let waiting: u64 = works.iter().filter(|work| work.syncs()).map(|work| work.depth()).sum();
@@ -85,31 +85,32 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if counted == 0 {
         let outcome = if has_fua { CheckOutcome::Suspect } else { CheckOutcome::Contradicted };
         let sentence = format!(
-            "The disk has a volatile write cache and was never told to flush it: what was synced is not durable.{why}"
+            "The disk has a volatile write cache and received no flush: the synced writes are not durable.{why}"
         );
         return report(outcome, sentence);
     }
-    let sentence = format!("The disk was flushed less often than was asked for: not every sync was durable.{why}");
+    let sentence = format!(
+        "The disk received fewer flushes than the job made sync calls: not every sync was \
+                            durable.{why}"
+    );
     report(CheckOutcome::Suspect, sentence)
 }
 
-/// The disk says that it flushed. One that says so quicker than any medium is written is told about:
-/// a cache that survives a power cut by capacitors looks the same as a flush that is not carried out.
+/// Returns the sentence for a disk that completed the flushes. Flushes faster than any medium are reported: a
+/// cache protected by capacitors and a disk that ignores flushes look the same.
 fn carried_out(facts: &PhaseFacts<'_>, works: &[Work<'_>]) -> String {
-    let is_memory = facts
-        .disks()
-        .iter()
-        .any(|disk| matches!(disk.transport.value.as_deref().unwrap_or_default(), "zram" | "ram" | "pmem" | "loop"));
+    let is_memory =
+        facts.disks().iter().any(|disk| disk.transport.value.as_ref().is_some_and(Transport::is_memory_or_loop));
     let medians = works
         .iter()
         .filter(|work| !work.writes_out())
         .filter_map(|work| quantile(&work.op(OpKind::Sync)?.latency.total, 0.5));
     match medians.min().filter(|median| *median < QUICK_NS && !is_memory) {
         Some(median) => format!(
-            "The disk carried out the flushes, half of them within {}: quicker than a medium is written, so either its \
-             cache survives a power cut, or it lies. Only a power cut can tell.",
+            "The disk completed the flushes, half of them within {}. No medium is written this fast: either its cache \
+             survives a power cut, or it ignores flushes. Only a power-cut test can show which.",
             format_duration_ns(median)
         ),
-        None => "The disk carried out the flushes.".to_owned(),
+        None => "The disk completed the flushes.".to_owned(),
     }
 }

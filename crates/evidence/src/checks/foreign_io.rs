@@ -1,4 +1,4 @@
-//! Others' use of the same disks.
+//! Detects I/O of other processes on the same disks.
 //!
 //! Reads the disks' counters over an idle span just before the phase, when nothing of ours runs, and
 //! compares its rates with the phase's. Within the phase, what goes the other way is others' too: a
@@ -42,11 +42,12 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     }
     let devices = facts.devices();
     if devices.iter().any(|delta| delta.baseline_ns == 0) {
-        let sentence = "No idle baseline was taken, so others' I/O cannot be told from ours.";
+        let sentence = "No idle baseline was taken, so the I/O of other processes cannot be separated from this \
+                        phase's.";
         return not_seen(NAME, facts.counter_files(), sentence);
     }
     let report = |outcome, found: String, sentence: String| {
-        finding(NAME, outcome, facts.counter_files(), "nobody else", found, sentence)
+        finding(NAME, outcome, facts.counter_files(), "no other I/O", found, sentence)
     };
     let trace = facts.traced().ok();
     if let Some((found, sentence)) = trace.and_then(others_traced) {
@@ -63,7 +64,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         if let Some((found, sentence)) = before.or_else(|| other_way(facts, delta)) {
             let unsure = trace.and_then(|trace| trace.inseparable.as_deref());
             let sentence = match unsure {
-                Some(why) => format!("{sentence} Traced requests could not be told apart: {why}."),
+                Some(why) => format!("{sentence} Traced requests could not be attributed: {why}."),
                 None => sentence,
             };
             return report(CheckOutcome::Suspect, found, format!("{sentence}{}", suspects(facts)));
@@ -72,17 +73,17 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if let Some(trace) = trace.filter(|_| is_free) {
         let others = trace.others.count + trace.unattributed.count;
         let found = format!("{} of {} traced requests", format_count(others), format_count(all(trace).count));
-        let sentence = "Nobody else used the disk to speak of while requests were traced.";
+        let sentence = "No other process used the disk significantly while requests were traced.";
         return report(CheckOutcome::Passed, found, sentence.to_owned());
     }
     let found: Vec<String> = devices.iter().map(|delta| format!("{} idle: {}", delta.disk, activity(delta))).collect();
-    report(CheckOutcome::Passed, found.join(", "), "Nobody else used the disk to speak of.".to_owned())
+    report(CheckOutcome::Passed, found.join(", "), "No other process used the disk significantly.".to_owned())
 }
 
-/// Who it may have been.
+/// Returns the background work that may have caused the I/O.
 fn suspects(facts: &PhaseFacts<'_>) -> String {
     let background = &facts.observation.background;
-    if background.is_empty() { String::new() } else { format!(" Seen on this machine: {}.", background.join("; ")) }
+    if background.is_empty() { String::new() } else { format!(" Active on this machine: {}.", background.join("; ")) }
 }
 
 /// Everything that was traced.
@@ -91,7 +92,7 @@ fn all(trace: &TraceRecord) -> RequestSum {
     RequestSum { count: sums.iter().map(|sum| sum.count).sum(), bytes: sums.iter().map(|sum| sum.bytes).sum() }
 }
 
-/// Is it more than a share of all requests, or of all bytes, that were traced.
+/// Returns true if `sum` exceeds a share of all traced requests or bytes.
 fn exceeds(trace: &TraceRecord, sum: RequestSum, most: f64) -> bool {
     let all = all(trace);
     let of = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
@@ -99,7 +100,7 @@ fn exceeds(trace: &TraceRecord, sum: RequestSum, most: f64) -> bool {
     sum.count >= TRACED_REQUEST_COUNT_MIN && share > most
 }
 
-/// What the trace attributes to others, or cannot attribute.
+/// Returns what the trace attributes to other processes, or cannot attribute.
 fn others_traced(trace: &TraceRecord) -> Option<(String, String)> {
     // Without all places our own requests would be taken for others'.
     if trace.inseparable.is_some() {
@@ -107,7 +108,7 @@ fn others_traced(trace: &TraceRecord) -> Option<(String, String)> {
     }
     let all = all(trace);
     let disks = trace.disks.join(", ");
-    let told = |sum: RequestSum| {
+    let found = |sum: RequestSum| {
         format!(
             "{} in {} of {} requests traced in {} ms",
             format_bytes(sum.bytes),
@@ -118,15 +119,15 @@ fn others_traced(trace: &TraceRecord) -> Option<(String, String)> {
     };
     if exceeds(trace, trace.others, OTHERS_SHARE_MAX) {
         let names = trace.others_names.join(", ");
-        let sentence = format!("Others used {disks} at the same time, outside our files: {names}.");
-        return Some((told(trace.others), sentence));
+        let sentence = format!("Other processes used {disks} at the same time, outside the measured files: {names}.");
+        return Some((found(trace.others), sentence));
     }
     exceeds(trace, trace.unattributed, UNATTRIBUTED_SHARE_MAX).then(|| {
         let sentence = format!(
-            "The kernel wrote to {disks} outside our files at the same time; whether for others or for the filesystem \
-             cannot be told."
+            "The kernel wrote to {disks} outside the measured files at the same time, for other processes or for the \
+             filesystem."
         );
-        (told(trace.unattributed), sentence)
+        (found(trace.unattributed), sentence)
     })
 }
 
@@ -163,7 +164,7 @@ fn busy_before(delta: &DeviceDelta) -> Option<(String, String)> {
         return None;
     }
     let found = format!("{} before the phase: {}, busy {:.0} %", delta.disk, activity(delta), busy * 100.0);
-    let sentence = format!("Others were using {} just before the phase, and may have gone on.", delta.disk);
+    let sentence = format!("Other processes used {} just before the phase and may have continued.", delta.disk);
     Some((found, sentence))
 }
 
@@ -194,7 +195,7 @@ fn other_way(facts: &PhaseFacts<'_>, delta: &DeviceDelta) -> Option<(String, Str
     let found = format!("{} {verb} {} in {} requests", delta.disk, format_bytes(others.1), format_count(others.0));
     let did = if only_reads { "only read" } else { "only wrote" };
     let sentence = format!(
-        "The phase {did}, so others used {} at the same time, or an earlier phase left work behind.",
+        "The phase {did}, so other processes used {} at the same time, or an earlier phase left work to do.",
         delta.disk
     );
     Some((found, sentence))

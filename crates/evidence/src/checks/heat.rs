@@ -1,4 +1,4 @@
-//! Whether the disk or the processors were too hot to keep their speed.
+//! Checks whether disks or processors were hot enough to throttle.
 //!
 //! Reads the temperatures that the disks report beside the limits that they name, before and after
 //! the phase, and how often processors were throttled for heat meanwhile.
@@ -14,7 +14,7 @@ use trueio_model::{Check, CheckOutcome};
 
 pub(crate) const NAME: &str = "heat";
 
-const WITNESS: &str = "hwmon, thermal_throttle";
+const SOURCE: &str = "hwmon, thermal_throttle";
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if !facts.jobs.iter().any(|job| job.engine.touches_files()) {
@@ -25,7 +25,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let heats: Vec<_> = heats.collect();
     let throttled = facts.observation.throttle_count;
     if heats.is_empty() && throttled.is_none() {
-        return not_seen(NAME, WITNESS, "Neither the disks nor the processors report heat here.");
+        return not_seen(NAME, SOURCE, "Neither the disks nor the processors report temperatures.");
     }
     let degrees = |millidegrees: i64| format!("{:.0} °C", millidegrees as f64 / 1e3);
     let mut found: Vec<String> = heats
@@ -33,7 +33,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         .map(|heat| {
             let limit = heat.limit_millidegrees.map_or_else(String::new, |limit| format!(", limit {}", degrees(limit)));
             let (before, after) = (degrees(heat.before_millidegrees), degrees(heat.after_millidegrees));
-            format!("{} {before}, then {after}{limit}", heat.disk)
+            format!("{} {before} before, {after} after{limit}", heat.disk)
         })
         .collect();
     if let Some(count) = throttled {
@@ -42,17 +42,15 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let mut doubts: Vec<String> = heats
         .iter()
         .filter(|heat| heat.limit_millidegrees.is_some_and(|limit| heat.after_millidegrees >= limit))
-        .map(|heat| {
-            format!("{} is above the temperature that it names as its limit, and may have slowed down.", heat.disk)
-        })
+        .map(|heat| format!("{} is at or above its own temperature limit and may have throttled.", heat.disk))
         .collect();
     if throttled.is_some_and(|count| count > 0) {
-        doubts.push("The processors were throttled for heat.".to_owned());
+        doubts.push("The processors throttled because of heat.".to_owned());
     }
     let (outcome, sentence) = if doubts.is_empty() {
-        (CheckOutcome::Passed, "Nothing that reports heat was too hot.".to_owned())
+        (CheckOutcome::Passed, "All reported temperatures were below their limits.".to_owned())
     } else {
         (CheckOutcome::Suspect, doubts.join(" "))
     };
-    finding(NAME, outcome, WITNESS, "below the limits", found.join("; "), sentence)
+    finding(NAME, outcome, SOURCE, "below the limits", found.join("; "), sentence)
 }

@@ -1,4 +1,4 @@
-//! Whether what was read is stored on the disk at all.
+//! Checks whether the read region is stored on the disk.
 //!
 //! Reads the files' extents (`FIEMAP`, else `SEEK_HOLE`) before the phase. A hole, or space that was
 //! reserved and never written, is read as zeros without asking the disk.
@@ -24,7 +24,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let paths: Vec<&str> = works.iter().flat_map(|work| &work.job.files).map(|file| file.path.as_str()).collect();
     let is_device = |path: &&str| facts.target_of(path).is_some_and(|target| target.kind == TargetKind::BlockDevice);
     if paths.iter().all(is_device) {
-        return not_applicable(NAME, "A block device has no extents; whether it stores every block, only it knows.");
+        return not_applicable(NAME, "A block device has no extents; whether it stores every block is unknown.");
     }
     let maps: Vec<&FileMap> = facts.observation.maps.iter().filter(|map| paths.contains(&map.path.as_str())).collect();
     let Some(first) = maps.first() else {
@@ -39,7 +39,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let (holes, unwritten) = (sum(|map| map.hole_bytes), unwritten_bytes(facts, &maps));
     let report = |outcome, sentence: String| {
         let found = format!(
-            "{} stored, {} holes, {} reserved and never written",
+            "{} stored, {} holes, {} preallocated but never written",
             format_bytes(stored),
             format_bytes(holes),
             format_bytes(unwritten)
@@ -47,27 +47,31 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         finding(NAME, outcome, first.source, format!("{} stored", format_bytes(region)), found, sentence)
     };
     if !maps.iter().all(|map| map.is_complete) {
-        let sentence = "The files have more pieces than were looked at; those seen are stored.".to_owned();
+        let sentence = "The files have more extents than were examined; the examined ones are stored.".to_owned();
         return report(if unwritten > 0 { CheckOutcome::Suspect } else { CheckOutcome::NotSeen }, sentence);
     }
     if holes + unwritten > region / 100 {
         let percent = (holes + unwritten) as f64 / region.max(1) as f64 * 100.0;
         let sentence = format!(
-            "{percent:.0} % of what was read is not stored on the disk: reading it returns zeros and asks no disk."
+            "{percent:.0} % of the read region is not stored on the disk: reads return zeros without accessing the \
+             disk."
         );
         return report(CheckOutcome::Contradicted, sentence);
     }
     if holes + unwritten > 0 {
-        return report(CheckOutcome::Suspect, "A small part of the files is not stored on the disk.".to_owned());
+        return report(
+            CheckOutcome::Suspect,
+            "A small part of the files is not stored on the disk (holes).".to_owned(),
+        );
     }
     if encoded > 0 {
         let sentence = format!(
-            "The filesystem compressed or encrypted {} of the files: the disk transferred other bytes.",
+            "The filesystem compressed or encrypted {} of the files, so the disk transferred different bytes.",
             format_bytes(encoded)
         );
         return report(CheckOutcome::Suspect, sentence);
     }
-    report(CheckOutcome::Passed, "Everything that was read is stored on the disk.".to_owned())
+    report(CheckOutcome::Passed, "The whole read region is stored on the disk.".to_owned())
 }
 
 /// Data that waits in memory for extents which are still unwritten is no hole: what was dirty when

@@ -1,4 +1,4 @@
-//! Latencies that no disk has.
+//! Detects latencies too short for a disk.
 //!
 //! A direct transfer crosses a bus and comes back with an interrupt. The quickest NVMe drives take
 //! about 8 µs, a virtual disk about 9; a direct read of a hole takes 0.3 to 0.6 and of tmpfs 0.2 to
@@ -13,7 +13,7 @@
 use crate::checks::pace::quantile;
 use crate::facts::{PhaseFacts, Way, finding, not_applicable};
 use trueio_model::units::format_duration_ns;
-use trueio_model::{Check, CheckOutcome, OpKind};
+use trueio_model::{Check, CheckOutcome, OpKind, Transport};
 
 pub(crate) const NAME: &str = "latency_floor";
 
@@ -22,14 +22,12 @@ const FLOOR_NS: u64 = 2_000;
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let works: Vec<_> = facts.file_works().into_iter().filter(|work| facts.way(work.job) == Way::Direct).collect();
     if works.is_empty() {
-        return not_applicable(NAME, "No direct transfers were made.");
+        return not_applicable(NAME, "The phase made no direct transfers.");
     }
-    let is_memory = facts.disks().iter().any(|disk| {
-        let bus = disk.transport.value.as_deref().unwrap_or_default();
-        matches!(bus, "zram" | "ram" | "pmem" | "loop")
-    });
+    let is_memory =
+        facts.disks().iter().any(|disk| disk.transport.value.as_ref().is_some_and(Transport::is_memory_or_loop));
     if is_memory || facts.disks().is_empty() {
-        return not_applicable(NAME, "There is no disk with a bus of its own under the target.");
+        return not_applicable(NAME, "There is no physical or virtual disk under the target.");
     }
     let median = works
         .iter()
@@ -37,11 +35,11 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         .filter(|op| matches!(op.op, OpKind::Read | OpKind::Write))
         .filter_map(|op| quantile(&op.latency.total, 0.5))
         .min();
-    let Some(median) = median else { return not_applicable(NAME, "No transfer was timed.") };
+    let Some(median) = median else { return not_applicable(NAME, "No transfer latency was recorded.") };
     let (outcome, sentence) = if median < FLOOR_NS {
-        (CheckOutcome::Suspect, "No disk answers that quickly: something else did.")
+        (CheckOutcome::Suspect, "No disk completes a transfer this fast; something else served it.")
     } else {
-        (CheckOutcome::Passed, "The latency is one that a disk can have.")
+        (CheckOutcome::Passed, "The latency is plausible for a disk.")
     };
     let (expected, found) = (format_duration_ns(FLOOR_NS), format_duration_ns(median));
     let expected = format!("{expected} or more");

@@ -1,4 +1,4 @@
-//! Whether there is a disk at the bottom at all.
+//! Checks whether the target is backed by memory instead of a disk.
 //!
 //! Reads the stack of the target: a file on tmpfs, or on a filesystem on a loop device over tmpfs,
 //! or on zram, is memory; a loop device without direct I/O serves its reads from the page cache of
@@ -9,7 +9,7 @@
 //! Threshold: any of these: suspect, unless the target is the memory device itself, by its own name.
 
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
-use trueio_model::{Check, CheckOutcome, TargetFacts, TargetKind};
+use trueio_model::{Check, CheckOutcome, TargetFacts, TargetKind, Transport};
 
 pub(crate) const NAME: &str = "memory_backed";
 
@@ -19,14 +19,14 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     }
     let targets = facts.own_targets();
     if targets.iter().all(|target| target.stack.is_empty()) {
-        return not_seen(NAME, "sysfs", "What lies under the target is not known.");
+        return not_seen(NAME, "sysfs", "The devices under the target are unknown.");
     }
     for target in &targets {
         if let Some((outcome, sentence)) = memory_of(target) {
             return finding(NAME, outcome, "mountinfo, sysfs", "a disk", bottom(target), sentence);
         }
     }
-    let sentence = "Nothing between the files and the disks is known to be memory.";
+    let sentence = "No memory-backed device was found between the files and the disks.";
     let found: Vec<String> = targets.iter().map(|target| bottom(target)).collect();
     finding(NAME, CheckOutcome::Passed, "mountinfo, sysfs", "a disk", found.join(", "), sentence)
 }
@@ -40,14 +40,12 @@ fn memory_of(target: &TargetFacts) -> Option<(CheckOutcome, String)> {
     for layer in &target.stack {
         let kind = layer.name.split(' ').next().unwrap_or_default();
         if layer.kind == "filesystem" && matches!(kind, "tmpfs" | "ramfs" | "hugetlbfs" | "devtmpfs") {
-            let sentence = format!("`{}` lies in memory ({}): no disk was measured.", target.path, layer.name);
+            let sentence = format!("`{}` is in memory ({}): no disk was measured.", target.path, layer.name);
             return Some((CheckOutcome::Suspect, sentence));
         }
     }
-    let memory_disk = target
-        .disks
-        .iter()
-        .find(|disk| disk.transport.value.as_deref().is_some_and(|bus| matches!(bus, "zram" | "ram")));
+    let memory_disk =
+        target.disks.iter().find(|disk| disk.transport.value.as_ref().is_some_and(Transport::is_volatile_memory));
     if let Some(disk) = memory_disk {
         let sentence = format!("{} is memory: no disk was measured.", disk.name);
         let is_named = target.kind == TargetKind::BlockDevice && target.stack.len() == 1;
@@ -56,8 +54,8 @@ fn memory_of(target: &TargetFacts) -> Option<(CheckOutcome, String)> {
     let cached_loop = target.stack.iter().find(|layer| layer.kind == "loop" && layer.name.ends_with("(buffered)"))?;
     let name = cached_loop.name.split(' ').next().unwrap_or_default();
     let sentence = format!(
-        "The loop device {name} goes through the page cache of its file, so memory may answer for the disk; \
-         `losetup --direct-io=on` avoids it."
+        "The loop device {name} uses the page cache of its backing file, so memory may serve the I/O; `losetup \
+         --direct-io=on` avoids this."
     );
     Some((CheckOutcome::Suspect, sentence))
 }

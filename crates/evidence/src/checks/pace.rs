@@ -1,4 +1,4 @@
-//! Whether a paced job kept its rate.
+//! Checks whether a paced job kept its rate.
 //!
 //! Reads the I/Os that were due and not issued when the job ended, and how late I/Os were handed
 //! over although a slot was free. A backlog says that the disk cannot keep the rate: latency then
@@ -16,15 +16,15 @@ use trueio_model::{Check, CheckOutcome, Histogram, OpKind};
 
 pub(crate) const NAME: &str = "pace";
 
-const WITNESS: &str = "the schedule of intended starts";
+const SOURCE: &str = "the schedule of intended start times";
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let paced: Vec<_> = facts.works().filter(|work| work.job.is_paced()).collect();
     if paced.is_empty() {
-        return not_applicable(NAME, "No rate was asked for: each worker goes on as soon as it can.");
+        return not_applicable(NAME, "No job sets a rate; each worker issues its next I/O as soon as it can.");
     }
     let report = |outcome, found: String, sentence: String| {
-        finding(NAME, outcome, WITNESS, "every I/O when it was due", found, sentence)
+        finding(NAME, outcome, SOURCE, "every I/O issued when due", found, sentence)
     };
     for work in &paced {
         let name = &work.job.name;
@@ -32,10 +32,10 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
             work.record.ops.iter().filter(|op| op.op != OpKind::Sync).map(|op| op.io_count + op.error_count).sum();
         let backlog = work.record.backlog_count;
         if backlog as f64 > (issued + backlog) as f64 * 0.01 {
-            let found = format!("{} issued, {} never", format_count(issued), format_count(backlog));
+            let found = format!("{} issued, {} due but not issued", format_count(issued), format_count(backlog));
             let sentence = format!(
-                "`{name}` could not keep its rate: {} I/Os that were due were never issued. Its latencies grow with \
-                 its length.",
+                "`{name}` could not keep its rate: {} due I/Os were never issued. Its latencies grow with the length \
+                 of the run.",
                 format_count(backlog)
             );
             return report(CheckOutcome::Suspect, found, sentence);
@@ -44,9 +44,10 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         let medians = work.record.ops.iter().filter_map(|op| quantile(&op.latency.from_intended, 0.5));
         let median = medians.min().unwrap_or(0);
         if late > median / 10 && median > 0 {
-            let found = format!("1 % later than {}", format_duration_ns(late));
+            let found = format!("1 % more than {} late", format_duration_ns(late));
             let sentence = format!(
-                "This tool handed over I/Os of `{name}` late, against a median latency of {}: it is part of the figures.",
+                "This tool submitted I/Os of `{name}` late, compared with a median latency of {}: the figures include \
+                 its delay.",
                 format_duration_ns(median)
             );
             return report(CheckOutcome::Suspect, found, sentence);

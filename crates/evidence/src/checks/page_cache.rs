@@ -1,4 +1,4 @@
-//! Pages of the files in the page cache, before and after.
+//! Compares the files' pages in the page cache before and after the phase.
 //!
 //! Reads `cachestat` (Linux 6.5), else `mincore`, of each file's region. Direct I/O leaves no pages
 //! behind: a cache that grew by what was transferred says that it was not direct. Of a buffered
@@ -28,25 +28,25 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let seen = || facts.observation.residency.iter();
     let in_memory = seen().all(|(path, _, _)| lives_in_memory(facts, path)) && seen().count() > 0;
     if in_memory {
-        return not_applicable(NAME, "The filesystem keeps its files in the page cache, and nowhere else.");
+        return not_applicable(NAME, "The filesystem keeps its files only in the page cache.");
     }
     let mut before = Sum::default();
     let mut after = Sum::default();
-    let mut witness = String::new();
+    let mut source = String::new();
     for (path, first, last) in seen() {
         let (Some(first), Some(last)) = (first, last) else {
-            return not_seen(NAME, "cachestat, mincore", format!("The cached pages of `{path}` could not be counted."));
+            return not_seen(NAME, "cachestat, mincore", format!("Cannot count the cached pages of `{path}`."));
         };
         before.add(first);
         after.add(last);
-        witness.clone_from(&last.source);
+        source.clone_from(&last.source);
     }
-    if witness.is_empty() {
+    if source.is_empty() {
         return not_seen(NAME, "cachestat, mincore", "No file's cached pages were counted.");
     }
     let report = |outcome, expected: String, sentence: String| {
         let found = format!("{} cached before, {} after", format_bytes(before.cached), format_bytes(after.cached));
-        finding(NAME, outcome, witness.clone(), expected, found, sentence)
+        finding(NAME, outcome, source.clone(), expected, found, sentence)
     };
     if works.iter().all(|work| facts.way(work.job) == Way::Direct) {
         return direct(&works, &before, &after, report);
@@ -56,8 +56,8 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         works.iter().filter(|work| facts.way(work.job) == Way::Buffered).map(|work| work.bytes(OpKind::Write)).sum();
     if written > 0 && after.dirty > written.min(after.region) / 50 {
         let sentence =
-            format!("When the phase ended, {} of what was written were in memory only.", format_bytes(after.dirty));
-        return report(CheckOutcome::Suspect, "nothing left to be written".to_owned(), sentence);
+            format!("When the phase ended, {} of the written data was in memory only.", format_bytes(after.dirty));
+        return report(CheckOutcome::Suspect, "no dirty pages at the end".to_owned(), sentence);
     }
     if reads_buffered && before.cached > before.region / 10 {
         let percent = before.cached as f64 / before.region.max(1) as f64 * 100.0;
@@ -65,9 +65,9 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         return report(CheckOutcome::Suspect, "an empty cache".to_owned(), sentence);
     }
     let sentence = if reads_buffered {
-        "The files were not cached when the phase began."
+        "The files were not cached at the start of the phase."
     } else {
-        "What was written has left the page cache for the disk."
+        "The written data was written back to the disk."
     };
     report(CheckOutcome::Passed, String::new(), sentence.to_owned())
 }
@@ -80,10 +80,10 @@ fn direct(
 ) -> Check {
     let moved: u64 = works.iter().map(|work| work.bytes(OpKind::Read) + work.bytes(OpKind::Write)).sum();
     let grown = after.cached.saturating_sub(before.cached);
-    let expected = "no pages left behind".to_owned();
+    let expected = "no pages left in the page cache".to_owned();
     if grown > PAGE_COUNT_MIN * after.page_bytes && grown > moved.min(after.region) / 100 {
         let sentence = format!(
-            "The page cache grew by {} under direct I/O: it was not direct, or others read the file meanwhile.",
+            "The page cache grew by {} during direct I/O: the I/O was not direct, or another process read the file.",
             format_bytes(grown)
         );
         return report(CheckOutcome::Contradicted, expected, sentence);

@@ -1,4 +1,5 @@
-//! Bytes that the kernel fetched from storage for this process, against bytes that its reads claim.
+//! Compares the bytes that the kernel fetched from storage for this process with the bytes that its reads
+//! returned.
 //!
 //! Reads `read_bytes` of `/proc/self/io` before and after. Unlike the disks' counters it is ours
 //! alone, so a busy neighbour cannot stand in for reads that never happened.
@@ -19,7 +20,7 @@ use trueio_model::{Check, CheckOutcome, OpKind};
 
 pub(crate) const NAME: &str = "process_read_bytes";
 
-const WITNESS: &str = "read_bytes of /proc/self/io";
+const SOURCE: &str = "read_bytes of /proc/self/io";
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let works = facts.file_works();
@@ -31,22 +32,22 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     };
     let (direct, buffered) = (of(Way::Direct), of(Way::Buffered));
     if direct + buffered == 0 {
-        return not_applicable(NAME, "Nothing was read; the kernel has no such witness of writing.");
+        return not_applicable(NAME, "Nothing was read, and the kernel has no reliable counter for writes.");
     }
     if facts.disks().is_empty() {
-        return not_seen(NAME, WITNESS, "No disk is seen under the target, so the kernel may not count its reads.");
+        return not_seen(NAME, SOURCE, "No disk is visible under the target, so the kernel may not count its reads.");
     }
     let Some(counted) = facts.observation.process_read_bytes else {
-        return not_seen(NAME, WITNESS, "The kernel does not count this process's reads (/proc/self/io).");
+        return not_seen(NAME, SOURCE, "The kernel does not count this process's reads (/proc/self/io).");
     };
     let report = |outcome, sentence: String| {
         let (expected, found) = (format_bytes(direct + buffered), format_bytes(counted));
-        finding(NAME, outcome, WITNESS, format!("{expected} fetched"), format!("{found} fetched"), sentence)
+        finding(NAME, outcome, SOURCE, format!("{expected} fetched"), format!("{found} fetched"), sentence)
     };
     let early = bytes_before_begin(&works);
     if !has_arrived(direct, counted, early) {
         let sentence = format!(
-            "The calls claim {} read with direct I/O; the kernel fetched {} for this process.",
+            "The calls reported {} read with direct I/O, but the kernel fetched {} for this process.",
             format_bytes(direct),
             format_bytes(counted)
         );
@@ -54,11 +55,11 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     }
     if !has_arrived(direct + buffered, counted, early) {
         let sentence = format!(
-            "Of {} read through the page cache, {} were fetched from storage in this phase.",
+            "Of {} read through the page cache, {} were fetched from storage during this phase.",
             format_bytes(buffered),
             format_bytes(counted.saturating_sub(direct))
         );
         return report(CheckOutcome::Suspect, sentence);
     }
-    report(CheckOutcome::Passed, "The kernel fetched for this process what its reads returned.".to_owned())
+    report(CheckOutcome::Passed, "The kernel fetched as many bytes for this process as its reads returned.".to_owned())
 }

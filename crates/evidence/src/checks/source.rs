@@ -1,4 +1,4 @@
-//! Whether a job that fetches what it writes measured the disk, or where the bytes came from.
+//! Checks whether a job that fetches its data measured the disk or its source.
 //!
 //! Reads how long the job waited for its source and took bytes from it. While it does that with nothing in
 //! flight the disk has nothing to do, so the job's time and bandwidth are the source's as much as the disk's.
@@ -14,7 +14,7 @@ use trueio_model::{Check, CheckOutcome};
 
 pub(crate) const NAME: &str = "source";
 
-const WITNESS: &str = "the worker's clock around each take from the source";
+const SOURCE: &str = "the worker's clock around each read from the source";
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let fetching = facts.works().filter_map(|work| Some((work, work.record.source_wait_ns?)));
@@ -23,21 +23,21 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let worst =
         fetching.max_by(|(a, wa), (b, wb)| share(*wa, a.record.elapsed_ns).total_cmp(&share(*wb, b.record.elapsed_ns)));
     let Some((work, waited_ns)) = worst else {
-        return not_applicable(NAME, "Nothing that is written is fetched from elsewhere.");
+        return not_applicable(NAME, "No job fetches the data that it writes.");
     };
     let elapsed_ns = work.record.elapsed_ns;
     let percent = share(waited_ns, elapsed_ns) * 100.0;
     let found = format!("{} of {}", format_duration_ns(waited_ns), format_duration_ns(elapsed_ns));
-    let expected = "no more than 10 % of the time with the source";
+    let expected = "at most 10 % of the time spent on the source";
     let name = &work.job.name;
     let (outcome, sentence) = if percent > 10.0 {
         let sentence = format!(
-            "`{name}` spent {percent:.0} % of its time waiting for its source and taking bytes from it: its time and \
-             bandwidth are those of the source as much as of the disk. The latencies of single writes are the disk's."
+            "`{name}` spent {percent:.0} % of its time waiting for its source or reading from it, so its duration and \
+             bandwidth depend on the source as well as the disk. The latencies of single writes are those of the disk."
         );
         (CheckOutcome::Suspect, sentence)
     } else {
-        (CheckOutcome::Passed, format!("The source of `{name}` took {percent:.1} % of the time."))
+        (CheckOutcome::Passed, format!("`{name}` spent {percent:.1} % of the time on its source."))
     };
-    finding(NAME, outcome, WITNESS, expected, found, sentence)
+    finding(NAME, outcome, SOURCE, expected, found, sentence)
 }

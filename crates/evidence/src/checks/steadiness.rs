@@ -1,9 +1,8 @@
-//! Whether the rate was the same from beginning to end.
+//! Checks whether the rate was constant during the phase.
 //!
-//! Reads the jobs' own rows of I/Os completed, 100 ms each, added up over the jobs for as long as
-//! all of them ran. Two things are looked for: a change of level that lasts (a write cache that is
-//! full, burst credits that are spent, a neighbour that comes), and a drift (the line fitted through
-//! five equal parts). If the phase was asked to be steady first, it says what became of that.
+//! Reads the I/Os completed per interval of 100 ms, summed over the jobs while all of them ran. It looks for
+//! a lasting change of level (a full write cache, exhausted burst credits, other I/O) and for drift (a line
+//! fitted through five equal parts). If the job sets a steady state, it reports whether that was reached.
 //!
 //! Cannot see: cycles longer than the phase; what a mean of a longer phase would be; changes in
 //! phases of less than 2 s. One stall is not a change of level: it is in the percentiles.
@@ -20,7 +19,7 @@ use trueio_stats::{ChangePoint, WindowFit, change_points};
 
 pub(crate) const NAME: &str = "steadiness";
 
-const WITNESS: &str = "the I/Os completed, row by row";
+const SOURCE: &str = "I/Os completed per interval";
 const SPAN_NS_MIN: u64 = 2_000_000_000;
 const ROW_COUNT_MIN: usize = 10;
 const PARTS: usize = 5;
@@ -40,7 +39,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         );
     }
     if facts.jobs.iter().all(|job| job.engine == EngineKind::Null) {
-        return not_applicable(NAME, "The engine null has no device that could change.");
+        return not_applicable(NAME, "The engine null uses no device.");
     }
     let rows = Rows::of(facts);
     let span_ns = rows.row_ns * rows.rows.len() as u64;
@@ -48,34 +47,34 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         let seconds = span_ns as f64 / 1e9;
         return not_seen(
             NAME,
-            WITNESS,
-            format!("The phase was too short to tell ({seconds:.1} s of rows; 2 s are needed)."),
+            SOURCE,
+            format!("The phase was too short ({seconds:.1} s of intervals; 2 s are needed)."),
         );
     }
     let rates = rows.rates();
-    let expected = "one level, drift of 25 % at most";
-    let report = |outcome, found: String, sentence: String| finding(NAME, outcome, WITNESS, expected, found, sentence);
+    let expected = "one level, at most 25 % drift";
+    let report = |outcome, found: String, sentence: String| finding(NAME, outcome, SOURCE, expected, found, sentence);
     let parts: Vec<f64> =
         (0..PARTS).map(|part| mean(&rates[rates.len() * part / PARTS..rates.len() * (part + 1) / PARTS])).collect();
     let Some(fit) = WindowFit::of(&parts) else {
-        return not_seen(NAME, WITNESS, "Nothing was completed that could be steady.");
+        return not_seen(NAME, SOURCE, "No I/O completed.");
     };
     let measured =
         format!("range {:.0} %, drift {:+.0} % over {PARTS} parts", fit.range * 100.0, fit.excursion * 100.0);
     let changes = change_points(&rates, CHANGE_P_MAX, CHANGE_RATIO_MIN);
     if !changes.is_empty() {
-        let told: Vec<String> = changes.iter().map(|change| rows.tell(change)).collect();
+        let described: Vec<String> = changes.iter().map(|change| rows.describe(change)).collect();
         let cause = cause(facts, &changes);
         return report(
             CheckOutcome::Suspect,
             measured,
-            format!("The rate changed for good: {}. {cause}", told.join("; ")),
+            format!("The rate changed permanently: {}. {cause}", described.join("; ")),
         );
     }
     if fit.excursion.abs() > DRIFT_SHARE_MAX {
         let way = if fit.excursion > 0.0 { "rose" } else { "fell" };
         let sentence = format!(
-            "The rate {way} by {:.0} % of its mean from beginning to end: a longer run would show another mean.",
+            "The rate {way} by {:.0} % of its mean from start to end; a longer run would show a different mean.",
             fit.excursion.abs() * 100.0
         );
         return report(CheckOutcome::Suspect, measured, sentence);
@@ -84,7 +83,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         Some(state) => {
             format!("The phase was steady before it was measured (SNIA rule, {} rounds).", state.rounds.len())
         }
-        None => "The rate kept its level.".to_owned(),
+        None => "The rate stayed at one level.".to_owned(),
     };
     report(CheckOutcome::Passed, measured, sentence)
 }
@@ -93,31 +92,31 @@ fn given_up(state: &SteadyState) -> String {
     let rounds = state.rounds.len();
     let unknown = state.variables.iter().any(|variable| variable.range_percent.is_none());
     let why = if unknown {
-        "A round held too few I/Os for its 99th percentile: longer rounds are needed."
+        "A round had too few I/Os for a 99th percentile; use longer rounds."
     } else {
-        "The figures are those of a device that was still changing."
+        "The device was still changing while it was measured."
     };
-    format!("No steady state was attained in {rounds} rounds. {why}")
+    format!("No steady state after {rounds} rounds. {why}")
 }
 
 /// `throughput range 31 %, drift -12 %; latency_p99 …`, over the last window.
 fn drift(state: &SteadyState) -> String {
-    let percent = |value: Option<f64>| value.map_or_else(|| "not known".to_owned(), |value| format!("{value:+.0} %"));
-    let told = state.variables.iter().map(|variable| {
-        let range = variable.range_percent.map_or_else(|| "not known".to_owned(), |range| format!("{range:.0} %"));
+    let percent = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), |value| format!("{value:+.0} %"));
+    let described = state.variables.iter().map(|variable| {
+        let range = variable.range_percent.map_or_else(|| "unknown".to_owned(), |range| format!("{range:.0} %"));
         format!("{} range {range}, drift {}", variable.name, percent(variable.excursion_percent))
     });
-    told.collect::<Vec<_>>().join("; ")
+    described.collect::<Vec<_>>().join("; ")
 }
 
-/// What changes of this kind usually are. A guess, and worded as one.
+/// Returns common causes of such changes; a guess, and worded as one.
 fn cause(facts: &PhaseFacts<'_>, changes: &[ChangePoint]) -> &'static str {
     let writes = facts.works().any(|work| work.writes());
     let falls = changes.iter().all(|change| change.after < change.before);
     match (falls, writes) {
-        (true, true) => "A full write cache, spent burst credits or throttling look like that.",
-        (true, false) => "Spent burst credits, throttling or a neighbour look like that.",
-        (false, _) => "A neighbour that comes and goes, or a cache that warms up, looks like that.",
+        (true, true) => "Possible causes: a full write cache, exhausted burst credits, throttling.",
+        (true, false) => "Possible causes: exhausted burst credits, throttling, other I/O on the same device.",
+        (false, _) => "Possible causes: other I/O that started or stopped, a cache that warmed up.",
     }
 }
 
@@ -168,7 +167,7 @@ impl Rows {
     }
 
     /// `from 1.9 GiB/s to 400 MiB/s after 20.1 s and 38 GiB`.
-    fn tell(&self, change: &ChangePoint) -> String {
+    fn describe(&self, change: &ChangePoint) -> String {
         let per_s = 1e9 / self.row_ns as f64;
         let until = &self.rows[..change.index];
         let bytes: f64 = until.iter().map(|row| row.1).sum();

@@ -1,4 +1,4 @@
-//! Sampled direct transfers beside the requests of their places on the disk.
+//! Matches sampled direct transfers with requests at their disk offsets.
 //!
 //! Each sampled transfer must have its request: of the same direction, at the file's physical range, begun
 //! and ended within the I/O. Then it was this disk that answered, and this place of it. Requests of other
@@ -9,7 +9,7 @@
 //!
 //! Thresholds: more than 10 % of the sampled transfers without a request contradicts, any is suspect.
 
-use super::flush_order::witness;
+use super::flush_order::source_of;
 use crate::facts::{PhaseFacts, finding, not_applicable, not_seen};
 use trueio_model::units::{format_bytes, format_count};
 use trueio_model::{Check, CheckOutcome, OpKind, TraceRecord};
@@ -25,37 +25,40 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let trace = match facts.traced() {
         Ok(trace) => trace,
         Err(why) => {
-            let sentence = format!("{why} Traced, each sampled transfer is looked for at its place on the disk.");
+            let sentence = format!(
+                "{why} With tracing, this check looks for each sampled transfer at its offset on \
+                                    the disk."
+            );
             return not_seen(NAME, "", sentence);
         }
     };
     let sum = &trace.transfers;
     if sum.matched_count + sum.missing_count == 0 {
         let sentence = match (sum.sampled_count, trace.ours.count) {
-            (0, 0) => "No direct transfer lay wholly within a traced window.".to_owned(),
+            (0, 0) => "No direct transfer began and ended within a traced window.".to_owned(),
             (0, _) => format!(
-                "Buffered transfers have no request of their own; requests in our files' places carried {}, where {} \
-                 were asked for at a time.",
+                "Buffered transfers have no request of their own; requests to the measured files averaged {}, calls \
+                 {}.",
                 mean(trace.ours.bytes, trace.ours.count),
                 asked(facts)
             ),
-            (count, _) => format!("The places of {} sampled transfers on the disk are not known.", format_count(count)),
+            (count, _) => format!("The disk offsets of {} sampled transfers are unknown.", format_count(count)),
         };
-        return not_seen(NAME, witness(trace), sentence);
+        return not_seen(NAME, source_of(trace), sentence);
     }
     let judged = sum.matched_count + sum.missing_count;
-    let expected = format!("{} sampled transfers at their places", format_count(judged));
+    let expected = format!("{} sampled transfers at their disk offsets", format_count(judged));
     let found = format!("{} found{}", format_count(sum.matched_count), shapes(trace));
-    let report = |outcome, sentence| finding(NAME, outcome, witness(trace), expected, found, sentence);
+    let report = |outcome, sentence| finding(NAME, outcome, source_of(trace), expected, found, sentence);
     if sum.missing_count == 0 {
-        let sentence = "Each sampled transfer had its request at its own place on the disk.";
+        let sentence = "Each sampled transfer had a request at its offset on the disk.";
         return report(CheckOutcome::Passed, sentence.to_owned());
     }
     let share = sum.missing_count as f64 / judged as f64;
     let outcome = if share > MISSING_SHARE_MAX { CheckOutcome::Contradicted } else { CheckOutcome::Suspect };
     let example = sum.missing_example.as_deref().unwrap_or_default();
     let sentence = format!(
-        "{} of {} sampled transfers never reached their place on the disk: {example}.",
+        "{} of {} sampled transfers did not reach their offset on the disk: {example}.",
         format_count(sum.missing_count),
         format_count(judged)
     );

@@ -1,13 +1,14 @@
-//! Whether a USB disk was measured, or the way to it.
+//! Checks whether USB transport or link limits the disk.
 //!
 //! Reads how each USB disk is attached. On BOT Linux does not ask a disk what it is: every disk is
 //! called rotational with physical sectors of 512 bytes, and takes one command at a time, so a deep
 //! queue measures the transport. A USB 3 disk on a USB 2 link cannot pass 480 Mbit/s.
 //!
-//! Cannot see: a bad cable that still reaches USB 3; the bridge itself. Whether a disk on a USB 2 link can do USB 3 stands
-//! in its capability descriptors, which Linux gives from 6.9 on. Before that the USB version which the disk gives itself
-//! decides: below 2.01 it cannot; from 2.10 on it says what the standard wants of a USB 3 disk on such a link, which is
-//! suspect and told as that; between them, or unknown, nothing was seen.
+//! Cannot see: a bad cable that still reaches USB 3; the bridge itself. Whether a disk on a USB 2 link can do
+//! USB 3 stands in its capability descriptors, which Linux gives from 6.9 on. Before that the USB version
+//! which the disk gives itself decides: below 2.01 it cannot; from 2.10 on it says what the standard wants of
+//! a USB 3 disk on such a link, which is suspect and reported as that; between them, or unknown, nothing was
+//! seen.
 //!
 //! Threshold: either is suspect. BOT is not blamed for what it does not falsify: a disk on BOT
 //! whose facts differ from what BOT makes of every disk passes, and so does a USB 2 disk that offers nothing else: its
@@ -30,7 +31,7 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let disks: Vec<(&DiskFacts, &UsbFacts)> =
         facts.disks().into_iter().filter_map(|disk| Some((disk, disk.usb.as_ref()?))).collect();
     if disks.is_empty() {
-        return not_applicable(NAME, "No USB disk is known to be under the files.");
+        return not_applicable(NAME, "There is no known USB disk under the files.");
     }
     let found: Vec<String> = disks.iter().map(|(disk, usb)| attached(disk, usb)).collect();
     let doubts: Vec<String> =
@@ -40,29 +41,42 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let plain: Vec<&str> = disks.iter().filter(|(_, usb)| is_plain(usb)).map(|(disk, _)| disk.name.as_str()).collect();
     let (outcome, sentence) = if doubts.is_empty() && !unknown.is_empty() {
         let sentence = format!(
-            "{} hangs on a USB 2 link, and whether it could do USB 3 is not known: Linux gives a disk's capabilities from 6.9 \
-             on, and the USB version that it gives itself does not tell.",
+            "{} is on a USB 2 link, and whether it supports USB 3 is unknown: Linux reports a disk's capabilities from \
+             6.9 on, and its declared USB version is ambiguous.",
             unknown.join(", ")
         );
         (CheckOutcome::NotSeen, sentence)
     } else if doubts.is_empty() && !plain.is_empty() {
         let sentence = format!(
-            "{} is a USB 2 disk that offers BOT alone: one command at a time is all that it can do, and that it rotates is \
-             what Linux says of every such disk.",
+            "{} is a USB 2 disk that supports only BOT: it executes one command at a time, and Linux reports every \
+             such disk as rotating.",
             plain.join(", ")
         );
         (CheckOutcome::Passed, sentence)
     } else if doubts.is_empty() {
-        (CheckOutcome::Passed, "The USB link is as fast as disk and port, and the transport hides nothing.".to_owned())
+        (
+            CheckOutcome::Passed,
+            "The USB link is as fast as disk and port allow, and the transport hides \
+                                nothing."
+                .to_owned(),
+        )
     } else {
         (CheckOutcome::Suspect, doubts.join(" "))
     };
-    finding(NAME, outcome, "sysfs", "UAS, or honest facts; a USB 3 link for a USB 3 disk", found.join(", "), sentence)
+    finding(
+        NAME,
+        outcome,
+        "sysfs",
+        "UAS, or facts that BOT does not distort; a USB 3 link for a USB 3 \
+                                     disk",
+        found.join(", "),
+        sentence,
+    )
 }
 
 /// `sda on BOT at 480 Mbit/s`.
 fn attached(disk: &DiskFacts, usb: &UsbFacts) -> String {
-    let link = usb.link_mbit_per_s.value.map_or_else(|| "not known".to_owned(), |mbit| format!("{mbit} Mbit/s"));
+    let link = usb.link_mbit_per_s.value.map_or_else(|| "unknown".to_owned(), |mbit| format!("{mbit} Mbit/s"));
     format!("{} on {} at {link}", disk.name, usb.transport)
 }
 
@@ -72,11 +86,11 @@ fn hides(disk: &DiskFacts, usb: &UsbFacts) -> Option<String> {
         && !(is_bot_alone(usb) && is_unknown(usb))
         && disk.is_rotational.value == Some(true)
         && disk.physical_sector_bytes.value == Some(BOT_SECTOR_BYTES);
-    let way_out = if usb.offers_uas() == Some(true) { "; it offers UAS, see `trueio usb explain`" } else { "" };
+    let way_out = if usb.offers_uas() == Some(true) { "; it supports UAS, see `trueio usb explain`" } else { "" };
     pretends.then(|| {
         format!(
-            "{} runs on BOT, where every disk is called rotational with sectors of 512 bytes and takes one command at a \
-             time, so neither its kind nor what it does with a deep queue is known{way_out}.",
+            "{} runs on BOT. Linux reports every BOT disk as rotating with sectors of 512 bytes and sends it one \
+             command at a time, so its type and its speed with a deep queue are unknown{way_out}.",
             disk.name
         )
     })
@@ -105,16 +119,16 @@ fn is_slow(disk: &DiskFacts, usb: &UsbFacts) -> Option<String> {
     let link = usb.link_mbit_per_s.value.filter(|_| is_usb_2_link(usb))?;
     let name = &disk.name;
     let way_out = match usb.port_mbit_per_s.value {
-        Some(port) if port >= SUPERSPEED_MBIT_PER_S => "another cable may do, the port is USB 3",
-        _ => "a USB 3 port would do",
+        Some(port) if port >= SUPERSPEED_MBIT_PER_S => "the port is USB 3, try another cable",
+        _ => "use a USB 3 port",
     };
     match usb.can_superspeed.value {
         Some(true) => {
-            Some(format!("{name} can do USB 3 and hangs on a link of {link} Mbit/s, which is the limit: {way_out}."))
+            Some(format!("{name} supports USB 3 but is on a link of {link} Mbit/s, which is the limit: {way_out}."))
         }
         None if usb.speaks_as_superspeed() => Some(format!(
-            "{name} says USB {} of itself on a link of {link} Mbit/s, as USB 3 disks do; if it is one, the link is the limit: \
-             {way_out}. This kernel does not give the capabilities that would prove it (Linux 6.9 does).",
+            "{name} declares USB {} on a link of {link} Mbit/s, as USB 3 disks do. If it is one, the link is the \
+             limit: {way_out}. This kernel does not report the capabilities that would confirm it (Linux 6.9 does).",
             usb.usb_version.value.as_deref().unwrap_or_default().trim()
         )),
         _ => None,

@@ -1,4 +1,4 @@
-//! The files' size against memory.
+//! Compares the size of the files with the size of memory.
 //!
 //! What goes through the page cache and fits in memory is soon served from memory, whatever the
 //! disk can do.
@@ -16,7 +16,7 @@ use trueio_model::{Check, CheckOutcome, OpKind};
 
 pub(crate) const NAME: &str = "working_set";
 
-const WITNESS: &str = "/proc/meminfo";
+const SOURCE: &str = "/proc/meminfo";
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let works = facts.file_works();
@@ -28,11 +28,11 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
         .filter(|work| facts.way(work.job) == Way::Buffered && (work.reads() || !work.syncs_every_write()))
         .collect();
     if cached.is_empty() {
-        let sentence = "Memory does not serve this phase; how large the disk's own cache is, nobody says.";
+        let sentence = "Memory does not serve this phase; the size of the disk's own cache is unknown.";
         return not_applicable(NAME, sentence);
     }
     let Some(memory) = facts.environment.and_then(|environment| environment.memory_bytes.value) else {
-        return not_seen(NAME, WITNESS, "The size of memory is not known.");
+        return not_seen(NAME, SOURCE, "The size of memory is unknown.");
     };
     let mut regions: Vec<(&str, u64)> = Vec::new();
     for file in cached.iter().flat_map(|work| &work.job.files) {
@@ -45,14 +45,14 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let only_reads = cached.iter().all(|work| !work.writes());
     let report = |outcome, sentence: &str| {
         let found = format!("{} of files, {} of memory", format_bytes(size), format_bytes(memory));
-        finding(NAME, outcome, WITNESS, "files larger than memory", found, sentence)
+        finding(NAME, outcome, SOURCE, "files larger than memory", found, sentence)
     };
     if size >= memory {
         return report(CheckOutcome::Passed, "The files are larger than memory.");
     }
     let counted = facts.counted(|counters| counters.read_bytes).ours();
     if only_reads && read > 0 && facts.why_no_counters().is_none() && has_arrived(read, counted, 0) {
-        return report(CheckOutcome::Passed, "The files fit in memory, but the disk read all that was asked for.");
+        return report(CheckOutcome::Passed, "The files fit in memory, but the disk read every requested byte.");
     }
     report(CheckOutcome::Suspect, "The files fit in memory: the page cache may serve most of the I/O.")
 }

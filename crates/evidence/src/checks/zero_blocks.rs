@@ -1,4 +1,4 @@
-//! Whether what is read holds anything but zeros.
+//! Checks whether the read blocks contain anything but zeros.
 //!
 //! Looks at up to 32 blocks of 4 KiB of each file or device that the phase reads, read with direct
 //! I/O before it. Blocks that were never written (thin-provisioned volumes, trimmed SSDs, fresh disk
@@ -13,7 +13,7 @@ use trueio_model::{Check, CheckOutcome};
 
 pub(crate) const NAME: &str = "zero_blocks";
 
-const WITNESS: &str = "a sample of the blocks, read before the phase";
+const SOURCE: &str = "blocks sampled before the phase";
 
 pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     if !facts.works().any(|work| work.job.engine.touches_files() && work.reads()) {
@@ -22,21 +22,21 @@ pub(crate) fn check(facts: &PhaseFacts<'_>) -> Check {
     let samples = &facts.observation.samples;
     let worst = samples.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
     let Some(worst) = worst else {
-        return not_seen(NAME, WITNESS, "No block could be looked at: direct I/O cannot be had here.");
+        return not_seen(NAME, SOURCE, "No block could be sampled: the files do not support direct I/O.");
     };
     let found = format!("{} of {} blocks", worst.zero_count, worst.block_count);
     let (outcome, sentence) = if share(worst) >= 0.5 {
         let sentence = format!(
-            "{:.0} % of the blocks that were looked at in `{}` hold zeros only: if they were never written, the device \
-             may answer without asking its medium. Write them first.",
+            "{:.0} % of the sampled blocks of `{}` contain only zeros. If they were never written, the device may \
+             return zeros without reading its medium. Write them first.",
             share(worst) * 100.0,
             worst.path
         );
         (CheckOutcome::Suspect, sentence)
     } else {
-        (CheckOutcome::Passed, "What is read was written before.".to_owned())
+        (CheckOutcome::Passed, "The sampled blocks contain data.".to_owned())
     };
-    finding(NAME, outcome, WITNESS, "blocks that were written", found, sentence)
+    finding(NAME, outcome, SOURCE, "blocks that were written", found, sentence)
 }
 
 fn share(sample: &crate::sample::ContentSample) -> f64 {

@@ -87,7 +87,7 @@ impl Formats {
         Some(Event { at_ns, thread, number: format.number.number(data)? as i64, what })
     }
 
-    /// Hands over the events of a page, oldest first.
+    /// Calls `event` for each event of a page, oldest first.
     pub(super) fn read_page(&self, page: &[u8], mut event: impl FnMut(Event)) {
         self.page.read(page, |at_ns, fields| self.event(at_ns, fields).into_iter().for_each(&mut event));
     }

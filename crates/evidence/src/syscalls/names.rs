@@ -1,4 +1,4 @@
-//! Names of system calls, and where their arguments say what they do to a file.
+//! Names of system calls, and the meaning of their arguments.
 //!
 //! The numbers are those of the C library's headers for the architecture this is built for. Only calls
 //! that a worker may make are here; any other is shown by its number.
@@ -7,16 +7,16 @@
 
 use trueio_model::SyscallUnit;
 
-/// Where a call says its place in the file.
+/// Where a call's file offset comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// It has none, or does not tell.
+pub(super) enum OffsetSource {
+    /// The call has no offset, or does not expose it.
     None,
-    /// Where the descriptor stands; it moves on by what was transferred.
+    /// The descriptor's position, which advances by the transferred length.
     Position,
     /// In this argument.
     Argument(usize),
-    /// In this argument, or where the descriptor stands if that is −1.
+    /// This argument, or the descriptor's position if it is −1.
     ArgumentOrPosition(usize),
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Shape {
     pub(super) asked: Option<usize>,
     /// Whether the result says how much.
     pub(super) returns_amount: bool,
-    pub(super) place: Place,
+    pub(super) offset: OffsetSource,
     /// The argument that holds `RWF_*` flags.
     pub(super) rwf: Option<usize>,
     /// The argument that holds `SYNC_FILE_RANGE_*` flags.
@@ -42,7 +42,7 @@ const FLUSH: Shape = Shape {
     file: Some(0),
     asked: None,
     returns_amount: false,
-    place: Place::None,
+    offset: OffsetSource::None,
     rwf: None,
     range_flags: None,
 };
@@ -52,17 +52,21 @@ const BATCH: Shape = Shape { unit: SyscallUnit::Ios, file: None, ..TRANSFER };
 /// The shape of a call that moves, hands over or flushes data; `None` for all others.
 pub(super) fn shape(number: i64) -> Option<Shape> {
     Some(match number {
-        libc::SYS_read | libc::SYS_write => Shape { asked: Some(2), place: Place::Position, ..TRANSFER },
-        libc::SYS_pread64 | libc::SYS_pwrite64 => Shape { asked: Some(2), place: Place::Argument(3), ..TRANSFER },
+        libc::SYS_read | libc::SYS_write => Shape { asked: Some(2), offset: OffsetSource::Position, ..TRANSFER },
+        libc::SYS_pread64 | libc::SYS_pwrite64 => {
+            Shape { asked: Some(2), offset: OffsetSource::Argument(3), ..TRANSFER }
+        }
         // How long a vector is stands in our memory, not in the arguments.
-        libc::SYS_readv | libc::SYS_writev => Shape { place: Place::Position, ..TRANSFER },
-        libc::SYS_preadv | libc::SYS_pwritev => Shape { place: Place::Argument(3), ..TRANSFER },
+        libc::SYS_readv | libc::SYS_writev => Shape { offset: OffsetSource::Position, ..TRANSFER },
+        libc::SYS_preadv | libc::SYS_pwritev => Shape { offset: OffsetSource::Argument(3), ..TRANSFER },
         libc::SYS_preadv2 | libc::SYS_pwritev2 => {
-            Shape { place: Place::ArgumentOrPosition(3), rwf: Some(5), ..TRANSFER }
+            Shape { offset: OffsetSource::ArgumentOrPosition(3), rwf: Some(5), ..TRANSFER }
         }
         libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_syncfs => FLUSH,
-        libc::SYS_sync_file_range => Shape { asked: Some(2), place: Place::Argument(1), range_flags: Some(3), ..FLUSH },
-        libc::SYS_fallocate => Shape { asked: Some(3), place: Place::Argument(2), ..FLUSH },
+        libc::SYS_sync_file_range => {
+            Shape { asked: Some(2), offset: OffsetSource::Argument(1), range_flags: Some(3), ..FLUSH }
+        }
+        libc::SYS_fallocate => Shape { asked: Some(3), offset: OffsetSource::Argument(2), ..FLUSH },
         libc::SYS_io_submit => Shape { asked: Some(1), ..BATCH },
         // The least and the most it waits for; the least says what it was made for.
         libc::SYS_io_getevents => Shape { asked: Some(1), ..BATCH },

@@ -9,7 +9,7 @@
 
 use super::events::{Event, What};
 use super::files::{Descriptor, Lookup};
-use super::names::{self, Place, Shape};
+use super::names::{self, OffsetSource, Shape};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use trueio_model::{
@@ -154,26 +154,26 @@ impl<L: Lookup> Tally<L> {
         let Some(shape) = names::shape(number) else { return };
         let file = shape.file.map(|index| arguments[index] as i32);
         let descriptor = file.and_then(|file| self.descriptor(file)).cloned();
-        let place = self.place(&shape, thread, &arguments, result, descriptor.as_ref());
+        let range = self.range(&shape, thread, &arguments, result, descriptor.as_ref());
         let row = self.jobs[job].calls.entry(number).or_default();
-        row.io.get_or_insert_with(Io::default).add(&shape, &arguments, result, descriptor, place);
+        row.io.get_or_insert_with(Io::default).add(&shape, &arguments, result, descriptor, range);
     }
 
     /// Offset and end of a transfer, and whether it followed one (and began where that ended).
-    fn place(
+    fn range(
         &mut self,
         shape: &Shape,
         thread: i32,
         arguments: &[u64; 6],
         result: i64,
         descriptor: Option<&Descriptor>,
-    ) -> Option<Placed> {
+    ) -> Option<TransferRange> {
         let file = arguments[shape.file?] as i32;
-        let (offset, uses_position) = match shape.place {
-            Place::None => return None,
-            Place::Position => (descriptor?.position?, true),
-            Place::ArgumentOrPosition(index) if arguments[index] == u64::MAX => (descriptor?.position?, true),
-            Place::Argument(index) | Place::ArgumentOrPosition(index) => (arguments[index], false),
+        let (offset, uses_position) = match shape.offset {
+            OffsetSource::None => return None,
+            OffsetSource::Position => (descriptor?.position?, true),
+            OffsetSource::ArgumentOrPosition(index) if arguments[index] == u64::MAX => (descriptor?.position?, true),
+            OffsetSource::Argument(index) | OffsetSource::ArgumentOrPosition(index) => (arguments[index], false),
         };
         let moved = if shape.returns_amount { u64::try_from(result).ok()? } else { arguments[shape.asked?] };
         let end = offset.saturating_add(moved);
@@ -181,7 +181,7 @@ impl<L: Lookup> Tally<L> {
             descriptor.position = Some(end);
         }
         let before = self.ends.insert((thread, file), end);
-        Some(Placed { offset, end, before })
+        Some(TransferRange { offset, end, before })
     }
 
     /// Everything counted so far.
@@ -202,7 +202,7 @@ impl<L: Lookup> Tally<L> {
 
 /// Where a transfer was.
 #[derive(Debug, Clone, Copy)]
-struct Placed {
+struct TransferRange {
     offset: u64,
     end: u64,
     /// Where the one before ended.
@@ -236,7 +236,7 @@ impl Io {
         arguments: &[u64; 6],
         result: i64,
         descriptor: Option<Descriptor>,
-        placed: Option<Placed>,
+        placed: Option<TransferRange>,
     ) {
         self.document.unit = shape.unit;
         if let Some(index) = shape.asked {
@@ -252,7 +252,7 @@ impl Io {
         if let Some(descriptor) = descriptor {
             *self.opened.entry(descriptor.flags).or_default() += 1;
         }
-        let Some(Placed { offset, end, before }) = placed else { return };
+        let Some(TransferRange { offset, end, before }) = placed else { return };
         let places = self.document.places.get_or_insert(SyscallPlaces { begin_bytes: u64::MAX, ..Default::default() });
         places.placed_count += 1;
         places.following_count += u64::from(before.is_some());

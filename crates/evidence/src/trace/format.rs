@@ -260,7 +260,7 @@ impl Formats {
         })
     }
 
-    /// Hands over the events of a page, oldest first. Returns false if the page ends in what is not
+    /// Calls `event` for each event of a page, oldest first. Returns false if the page ends in what is not
     /// understood; what comes before it was handed over.
     pub(crate) fn read_page(&self, page: &[u8], mut event: impl FnMut(Event)) -> bool {
         self.page.read(page, |at_ns, fields| self.event(at_ns, fields).into_iter().for_each(&mut event))

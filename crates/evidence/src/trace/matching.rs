@@ -1,4 +1,4 @@
-//! Sampled I/Os beside traced requests.
+//! Matches sampled I/Os with traced requests.
 //!
 //! A direct transfer is found if requests of its direction cover every byte of its physical range, and
 //! began and ended between the worker's two readings of the clock. A durable write is in order if the
@@ -11,9 +11,9 @@
 //!
 //! Source: Linux `Documentation/block/writeback_cache_control.rst`.
 
-use super::Traced;
+use super::extents::FileExtents;
 use super::format::Kind;
-use super::place::FilePlace;
+use super::phase_trace::PhaseTrace;
 use super::window::{Request, Window};
 use std::collections::BTreeMap;
 use trueio_model::{EngineKind, JobPlan, OpKind, RequestSum, SampledIo, SyncMode, TraceRecord};
@@ -35,8 +35,8 @@ pub(crate) struct JobSamples<'a> {
     pub(crate) workers: &'a [Vec<SampledIo>],
 }
 
-/// What the trace says of the phase.
-pub(crate) fn assess(traced: &Traced, jobs: &[JobSamples<'_>]) -> TraceRecord {
+/// Matches the samples of all jobs and attributes all requests.
+pub(crate) fn match_samples(traced: &PhaseTrace, jobs: &[JobSamples<'_>]) -> TraceRecord {
     let mut record = TraceRecord {
         missing: traced.missing.clone(),
         disks: traced.disks.iter().map(|disk| disk.name.clone()).collect(),
@@ -54,24 +54,24 @@ pub(crate) fn assess(traced: &Traced, jobs: &[JobSamples<'_>]) -> TraceRecord {
     record
 }
 
-/// Whose the requests were.
-fn attribute(traced: &Traced, record: &mut TraceRecord) {
-    let mut places: Vec<(u32, u64, u64)> = traced
-        .places
+/// Attributes each request to the job, the filesystem, the kernel or other processes.
+fn attribute(traced: &PhaseTrace, record: &mut TraceRecord) {
+    let mut ours: Vec<(u32, u64, u64)> = traced
+        .files
         .iter()
-        .flat_map(|place| place.ranges().map(|(begin, end)| (traced.disks[place.disk].device, begin, end)))
+        .flat_map(|file| file.ranges().map(|(begin, end)| (traced.disks[file.disk].device, begin, end)))
         .collect();
-    places.sort_unstable();
+    ours.sort_unstable();
     // Joined, so that the last one that begins before a request is the only one that may contain it.
     let mut joined: Vec<(u32, u64, u64)> = Vec::new();
-    for (device, begin, end) in places {
+    for (device, begin, end) in ours {
         match joined.last_mut() {
             Some(last) if last.0 == device && begin <= last.2 => last.2 = last.2.max(end),
             _ => joined.push((device, begin, end)),
         }
     }
     let is_ours = |request: &Request| {
-        let next = joined.partition_point(|place| (place.0, place.1) < (request.device, request.end));
+        let next = joined.partition_point(|range| (range.0, range.1) < (request.device, request.end));
         next > 0 && joined[next - 1].0 == request.device && joined[next - 1].2 > request.begin
     };
     let mut names: BTreeMap<&str, u64> = BTreeMap::new();
@@ -107,20 +107,20 @@ fn add(sum: &mut RequestSum, request: &Request) {
     sum.bytes += request.end - request.begin;
 }
 
-/// Threads that write a filesystem's own structures.
+/// Returns true for threads that write a filesystem's own structures.
 fn is_of_filesystem(name: &str) -> bool {
     ["jbd2/", "xfsaild/", "xfs-"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Threads that hand over requests on somebody's behalf, and the names that are found when an interrupt
-/// does.
+/// Returns true for kernel threads that submit requests for other threads, and for the names recorded when an
+/// interrupt submits one.
 fn is_of_kernel(name: &str) -> bool {
     ["kworker/", "swapper/", "ksoftirqd/", "kswapd", "kcompactd", "migration/", "irq/"]
         .iter()
         .any(|prefix| name.starts_with(prefix))
 }
 
-fn assess_worker(traced: &Traced, samples: &JobSamples<'_>, ios: &[SampledIo], record: &mut TraceRecord) {
+fn assess_worker(traced: &PhaseTrace, samples: &JobSamples<'_>, ios: &[SampledIo], record: &mut TraceRecord) {
     let job = samples.job;
     let is_durable_at_once = job.sync != SyncMode::None || job.write_flags.dsync;
     // Writes of the present window that no sync call followed yet, for each file.
@@ -135,8 +135,8 @@ fn assess_worker(traced: &Traced, samples: &JobSamples<'_>, ios: &[SampledIo], r
         let Some(window) = window.filter(|w| w.begin_ns <= io.issued_ns && io.done_ns <= w.end_ns) else { continue };
         let seen = || {
             let path = &job.files.get(usize::from(io.file))?.path;
-            let place = traced.places.iter().find(|place| place.path == *path)?;
-            Some(Seen { traced, window, place, path })
+            let extents = traced.files.iter().find(|file| file.path == *path)?;
+            Some(SampleContext { traced, window, extents, path })
         };
         match io.op {
             OpKind::Sync => {
@@ -214,21 +214,21 @@ fn count_durable(found: Option<Durable>, record: &mut TraceRecord) {
     }
 }
 
-/// One I/O's surroundings.
-struct Seen<'a> {
-    traced: &'a Traced,
+/// A sampled I/O's window and file.
+struct SampleContext<'a> {
+    traced: &'a PhaseTrace,
     window: &'a Window,
-    place: &'a FilePlace,
+    extents: &'a FileExtents,
     path: &'a str,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> SampleContext<'a> {
     fn device(&self) -> u32 {
-        self.traced.disks[self.place.disk].device
+        self.traced.disks[self.extents.disk].device
     }
 
-    /// Requests of a kind that touch one of the ranges, issued and completed in a span, soonest completed
-    /// first.
+    /// Returns the requests of a kind that touch one of the ranges and were issued and completed in a span,
+    /// in order of completion.
     fn requests(&self, kind: Kind, ranges: &[(u64, u64)], from_ns: u64, to_ns: u64) -> Vec<&'a Request> {
         let from_ns = from_ns.saturating_sub(CLOCKS_DIFFER_NS);
         let to_ns = to_ns + CLOCKS_DIFFER_NS;
@@ -244,7 +244,7 @@ impl<'a> Seen<'a> {
     }
 
     fn transfer(&self, io: &SampledIo) -> Transfer {
-        let Some((ranges, is_certain)) = self.place.of_range(io.offset, u64::from(io.length)) else {
+        let Some((ranges, is_certain)) = self.extents.of_range(io.offset, u64::from(io.length)) else {
             return Transfer::Unplaced;
         };
         let kind = if io.op == OpKind::Read { Kind::Read } else { Kind::Write };
@@ -254,7 +254,8 @@ impl<'a> Seen<'a> {
                 return Transfer::Unplaced;
             }
             return Transfer::Missing(format!(
-                "a {} of {} bytes at offset {} of `{}` took {} µs, and no request of sector {} was seen in that time",
+                "a {} of {} bytes at offset {} of `{}` took {} µs, but no request for sector {} was traced in that \
+                 time",
                 io.op,
                 io.length,
                 io.offset,
@@ -267,9 +268,9 @@ impl<'a> Seen<'a> {
         Transfer::Found { is_split: used.len() > 1, is_merged: used.iter().any(|request| !is_within(request)) }
     }
 
-    /// Whether a write was durable when the call that made it so returned.
+    /// Returns whether a write was durable when its sync call returned.
     fn durable(&self, io: &SampledIo, returned_ns: u64, is_direct: bool) -> Durable {
-        let Some((ranges, is_certain)) = self.place.of_range(io.offset, u64::from(io.length)) else {
+        let Some((ranges, is_certain)) = self.extents.of_range(io.offset, u64::from(io.length)) else {
             return Durable::Unplaced;
         };
         // Data that was only copied to memory is written later, at the latest by the sync call.
@@ -280,12 +281,12 @@ impl<'a> Seen<'a> {
             if !is_certain {
                 return Durable::Unplaced;
             }
-            return Durable::Unwritten(format!("{} was called durable, and no request had written it", what()));
+            return Durable::Unwritten(format!("{} was reported durable, but no request had written it", what()));
         };
         if used.iter().all(|request| request.flags.is_fua) {
             return Durable::Fua;
         }
-        if !self.traced.disks[self.place.disk].has_volatile_cache {
+        if !self.traced.disks[self.extents.disk].has_volatile_cache {
             return Durable::Uncached;
         }
         let written_ns = used.iter().map(|request| request.completed_ns).max().unwrap_or(0);
@@ -296,7 +297,8 @@ impl<'a> Seen<'a> {
             return Durable::Flushed;
         }
         Durable::Unflushed(format!(
-            "{} was on the disk after {} µs and called durable after {} µs, and no flush began and ended between",
+            "{} was on the disk after {} µs and reported durable after {} µs, but no flush was issued and completed in \
+             between",
             what(),
             written_ns.saturating_sub(io.issued_ns) / 1000,
             returned_ns.saturating_sub(io.issued_ns) / 1000

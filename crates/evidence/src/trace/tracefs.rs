@@ -1,4 +1,4 @@
-//! The kernel's tracing files, and an instance of our own in them.
+//! Access to tracefs, and a separate tracing instance in it.
 //!
 //! Where tracefs is mounted it is used from there; where it is not, it is mounted without a place
 //! (`fsopen`, `fsmount`), so that no other process sees it and nothing is left to unmount. An instance
@@ -26,7 +26,7 @@ const PREFIX: &str = "trueio-";
 /// Room for a page of a ring buffer; `buffer_subbuf_size_kb` is 4 unless somebody changed it.
 const PAGE_BYTES_MAX: usize = 64 << 10;
 
-/// What an instance is to record, and how.
+/// What an instance records, and its buffer sizes.
 #[derive(Debug, Clone)]
 pub(crate) struct Recording {
     /// Events, below `events`.
@@ -58,7 +58,7 @@ fn failed(what: &str, error: impl std::fmt::Display) -> String {
     format!("{what}: {error}")
 }
 
-/// So many times, a millisecond apart, a busy instance is tried to be removed.
+/// Attempts to remove a busy instance, one millisecond apart.
 const REMOVAL_ATTEMPTS: u32 = 200;
 
 /// The root of tracefs.
@@ -83,14 +83,16 @@ impl Tracefs {
         }
         match mount_nowhere() {
             Ok(root) => Ok(Self { root }),
-            Err(Errno::PERM | Errno::ACCESS) => Err("the kernel traces for root only (CAP_SYS_ADMIN)".to_owned()),
+            Err(Errno::PERM | Errno::ACCESS) => Err("the kernel allows tracing only to root \
+                                                     (CAP_SYS_ADMIN)"
+                .to_owned()),
             Err(Errno::NODEV) => Err("this kernel was built without tracefs".to_owned()),
             Err(Errno::NOSYS) => {
                 Err("tracefs is not mounted (`mount -t tracefs none /sys/kernel/tracing`), and this kernel cannot \
-                     mount it unseen (Linux 5.2 can)"
+                     mount it detached (Linux 5.2 can)"
                     .to_owned())
             }
-            Err(error) => Err(failed("tracefs cannot be mounted", error)),
+            Err(error) => Err(failed("cannot mount tracefs", error)),
         }
     }
 
@@ -153,7 +155,7 @@ fn read_text(directory: &OwnedFd, path: &str) -> Result<String, String> {
             }
         }
     };
-    read().map_err(|error| failed(&format!("`{path}` of tracefs cannot be read"), error))
+    read().map_err(|error| failed(&format!("cannot read `{path}` of tracefs"), error))
 }
 
 fn names(directory: &OwnedFd, path: &str) -> Vec<String> {
@@ -200,7 +202,7 @@ impl Instance {
                 Ok(()) => break name,
                 // Left by a process that had our number before.
                 Err(Errno::EXIST) if attempts < 16 => attempts += 1,
-                Err(error) => return Err(failed("a tracing instance cannot be made", error)),
+                Err(error) => return Err(failed("cannot create a tracing instance", error)),
             }
         };
         let mut instance = Self { tracefs, name, open: None, page: vec![0; PAGE_BYTES_MAX], recording, buffer_kib: 0 };
@@ -213,7 +215,7 @@ impl Instance {
         let path = format!("instances/{}", self.name);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(&self.tracefs.root, path, flags, Mode::empty())
-            .map_err(|error| failed("the tracing instance cannot be opened", error))?;
+            .map_err(|error| failed("cannot open the tracing instance", error))?;
         let cpus = names(&directory, "per_cpu").into_iter().filter(|name| name.starts_with("cpu")).collect::<Vec<_>>();
         let kib = (self.recording.buffers_kib / cpus.len().max(1))
             .clamp(self.recording.buffer_kib_min, self.recording.buffer_kib_max);
@@ -226,7 +228,7 @@ impl Instance {
         write(&directory, "options/disable_on_free", "1")?;
         let free_buffer =
             rustix::fs::openat(&directory, "free_buffer", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
-                .map_err(|error| failed("`free_buffer` of the tracing instance cannot be opened", error))?;
+                .map_err(|error| failed("cannot open `free_buffer` of the tracing instance", error))?;
         for event in events.iter().filter(|_| !filter.is_empty()) {
             write(&directory, &format!("events/{event}/filter"), filter)?;
         }
@@ -234,7 +236,7 @@ impl Instance {
         for cpu in &cpus {
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let pipe = rustix::fs::openat(&directory, format!("per_cpu/{cpu}/trace_pipe_raw"), flags, Mode::empty())
-                .map_err(|error| failed("`trace_pipe_raw` cannot be opened", error))?;
+                .map_err(|error| failed("cannot open `trace_pipe_raw`", error))?;
             pipes.push(pipe);
         }
         let dropped = vec![0; pipes.len()];
@@ -246,14 +248,14 @@ impl Instance {
         self.open.as_mut().expect("an instance is open from `new` to `drop`")
     }
 
-    /// Keeps events of these threads only, by their numbers in the first namespace of processes. Events of all
-    /// others cost next to nothing then.
+    /// Restricts recording to these threads, given by their IDs in the initial PID namespace. Events of other
+    /// threads then cost almost nothing.
     pub(crate) fn only_threads(&mut self, threads: &[i32]) -> Result<(), String> {
         let numbers: Vec<String> = threads.iter().map(i32::to_string).collect();
         write(&self.opened().directory, "set_event_pid", &numbers.join(" "))
     }
 
-    /// Begins to trace. Takes 0.2 ms, and tens of milliseconds if it was ended just before.
+    /// Starts tracing. Takes 0.2 ms, or tens of milliseconds just after tracing was stopped.
     pub(crate) fn enable(&mut self) -> Result<(), String> {
         let events = self.recording.events;
         let directory = &self.opened().directory;
@@ -261,7 +263,7 @@ impl Instance {
         events.iter().try_for_each(|event| write(directory, &format!("events/{event}/enable"), "1"))
     }
 
-    /// Nothing more is kept, and no request costs anything more. What was kept can still be read.
+    /// Stops tracing. Recorded events can still be read.
     pub(crate) fn disable(&mut self) {
         let events = self.recording.events;
         let directory = &self.opened().directory;
@@ -271,8 +273,7 @@ impl Instance {
         }
     }
 
-    /// Hands over the pages that are in the buffers, each with the number of its processor, and empties
-    /// them.
+    /// Calls `page` for each page in the buffers, with the number of its processor, and empties them.
     pub(crate) fn drain(&mut self, mut page: impl FnMut(usize, &[u8])) {
         let Self { open: Some(open), page: buffer, buffer_kib, .. } = self else { return };
         for (cpu, pipe) in open.pipes.iter().enumerate() {
@@ -329,5 +330,5 @@ fn write(directory: &OwnedFd, path: &str, text: &str) -> Result<(), String> {
         let file = rustix::fs::openat(directory, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
         rustix::io::write(&file, text.as_bytes()).map(|_| ())
     };
-    write().map_err(|error| failed(&format!("`{text}` cannot be written to `{path}` of a tracing instance"), error))
+    write().map_err(|error| failed(&format!("cannot write `{text}` to `{path}` of a tracing instance"), error))
 }

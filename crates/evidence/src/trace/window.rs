@@ -1,4 +1,4 @@
-//! Spans of time in which requests are traced.
+//! Time windows in which requests are traced.
 //!
 //! The first window is open when the measured part begins, the others lie at moments that a seed draws:
 //! one in every half second, one in every second after the sixty-fourth, and so on. A window ends after
@@ -29,7 +29,7 @@ const PERIOD: Duration = Duration::from_millis(500);
 /// After so many windows the span doubles, so that what is kept of long runs stays small.
 const PERIOD_DOUBLES_EVERY: u32 = 64;
 
-/// One request, from its hand-over to the driver to the disk's answer.
+/// One request, from its issue to the driver to its completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) device: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Request {
     pub(crate) begin: u64,
     pub(crate) end: u64,
     pub(crate) flags: Flags,
-    /// The thread that handed it over: one of this process.
+    /// True if a thread of this process issued it.
     pub(crate) is_own: bool,
     /// Its name, by its place in [`Window::names`].
     pub(crate) name: u16,
@@ -52,7 +52,7 @@ pub(crate) struct Request {
 pub(crate) struct Window {
     /// From 1.
     pub(crate) number: u32,
-    /// Within this span every request of the disks is known.
+    /// Between these times every request of the disks is known.
     pub(crate) begin_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) lost_count: u64,
@@ -74,8 +74,8 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 }
 
 impl Window {
-    /// Puts events of all processors in order and joins each issue with its completion.
-    pub(crate) fn of(number: u32, span: (u64, u64), mut events: Vec<Event>, own: &Own) -> Self {
+    /// Sorts the events of all processors and joins each issue with its completion.
+    pub(crate) fn of(number: u32, span: (u64, u64), mut events: Vec<Event>, own: &OwnThreads) -> Self {
         let mut window = Self { number, begin_ns: span.0, end_ns: span.1, ..Self::default() };
         events.sort_by_key(|event| event.at_ns);
         let mut open: HashMap<(u32, u64, Kind), Vec<usize>> = HashMap::new();
@@ -142,9 +142,9 @@ fn name_of(comm: &[u8; 16]) -> String {
     String::from_utf8_lossy(&comm[..end]).into_owned()
 }
 
-/// Which threads are this process's own.
+/// The threads of this process.
 #[derive(Debug, Default)]
-pub(crate) struct Own {
+pub(crate) struct OwnThreads {
     threads: BTreeSet<i32>,
     names: BTreeSet<String>,
     /// The trace gives the numbers of the first namespace; in another one, names must do.
@@ -160,7 +160,7 @@ pub(crate) fn has_the_kernels_numbers() -> bool {
     found.is_ok_and(|found| std::os::unix::fs::MetadataExt::ino(&found) == FIRST)
 }
 
-impl Own {
+impl OwnThreads {
     fn look(&mut self) {
         self.has_numbers = has_the_kernels_numbers();
         let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return };
@@ -195,14 +195,14 @@ fn begin_of(number: u32, seed: u64) -> Duration {
     begin + (period - LENGTH_MAX.min(period)).mul_f64(share)
 }
 
-/// The thread that opens and closes windows.
+/// Handle of the thread that opens and closes windows.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     thread: JoinHandle<(Vec<Window>, u64, Instance)>,
     stop: Arc<Stop>,
 }
 
-/// Wakes a thread that waits to be told to end.
+/// A signal that ends the wait of another thread.
 #[derive(Debug, Default)]
 pub(crate) struct Stop {
     is_set: Mutex<bool>,
@@ -235,13 +235,13 @@ impl Sampler {
         let begin_ns = monotonic_ns();
         number.store(1, Release);
         let stop = Arc::new(Stop::default());
-        let mut tracer = Tracer { instance, formats, number, stop: Arc::clone(&stop), own: Own::default() };
+        let mut tracer = Tracer { instance, formats, number, stop: Arc::clone(&stop), own: OwnThreads::default() };
         let body = move || {
             let windows = tracer.windows(begin_ns, seed);
             (windows, thread_cpu_ns(), tracer.instance)
         };
         let thread = std::thread::Builder::new().name("trace".to_owned()).stack_size(256 << 10).spawn(body);
-        Ok(Self { thread: thread.map_err(|error| format!("no thread to trace with: {error}"))?, stop })
+        Ok(Self { thread: thread.map_err(|error| format!("cannot start the tracing thread: {error}"))?, stop })
     }
 
     /// Closes the last window; all of them, the thread's CPU time in nanoseconds, and the instance.
@@ -256,7 +256,7 @@ struct Tracer {
     formats: Formats,
     number: Arc<AtomicU32>,
     stop: Arc<Stop>,
-    own: Own,
+    own: OwnThreads,
 }
 
 impl Tracer {
@@ -282,7 +282,7 @@ impl Tracer {
     fn window(&mut self, number: u32, begin_ns: u64) -> (Window, bool) {
         let began = Instant::now();
         let mut events = Vec::new();
-        let mut sure = Sure::new(self.instance.room());
+        let mut complete = CompleteSpan::new(self.instance.room());
         let mut look = LOOK_FIRST;
         let is_stopped = loop {
             let is_stopped = self.stop.wait(look.min(LENGTH_MAX.saturating_sub(began.elapsed())));
@@ -290,32 +290,32 @@ impl Tracer {
             if is_stopped || began.elapsed() >= LENGTH_MAX {
                 break is_stopped;
             }
-            self.read(&mut events, &mut sure);
+            self.read(&mut events, &mut complete);
             let has_enough = events.iter().filter(|event| matches!(event.what, What::Issue { .. })).count();
-            if sure.lost_count > 0 || has_enough >= ISSUE_COUNT_ENOUGH {
+            if complete.lost_count > 0 || has_enough >= ISSUE_COUNT_ENOUGH {
                 break false;
             }
         };
         self.number.store(0, Release);
         let end_ns = monotonic_ns();
         self.instance.disable();
-        self.read(&mut events, &mut sure);
+        self.read(&mut events, &mut complete);
         self.own.look();
-        let mut window = Window::of(number, (begin_ns, end_ns.min(sure.until_ns)), events, &self.own);
-        window.lost_count = sure.lost_count;
+        let mut window = Window::of(number, (begin_ns, end_ns.min(complete.until_ns)), events, &self.own);
+        window.lost_count = complete.lost_count;
         (window, is_stopped)
     }
 
     /// Takes what is in the buffers, and then asks whether any of it was lost.
-    fn read(&mut self, events: &mut Vec<Event>, sure: &mut Sure) {
+    fn read(&mut self, events: &mut Vec<Event>, complete: &mut CompleteSpan) {
         let formats = &self.formats;
         self.instance.drain(|cpu, page| {
             formats.read_page(page, |event| {
-                sure.saw(cpu, event.at_ns);
+                complete.saw(cpu, event.at_ns);
                 events.push(event);
             });
         });
-        sure.lost(&self.instance.newly_dropped());
+        complete.lost(&self.instance.newly_dropped());
     }
 }
 
@@ -324,7 +324,7 @@ impl Tracer {
 /// An event is lost when its processor's buffer is full; those that come after it was emptied again are
 /// kept, so a gap may lie anywhere behind the first events that surely found room.
 #[derive(Debug)]
-struct Sure {
+struct CompleteSpan {
     room: usize,
     until_ns: u64,
     lost_count: u64,
@@ -333,7 +333,7 @@ struct Sure {
     cpus: Vec<(usize, u64)>,
 }
 
-impl Sure {
+impl CompleteSpan {
     fn new(room: usize) -> Self {
         Self { room, until_ns: u64::MAX, lost_count: 0, cpus: Vec::new() }
     }
@@ -391,7 +391,7 @@ mod tests {
             event(91, 24, 16, "R", issue()),
             event(92, 24, 8, "R", issue()),
         ];
-        let window = Window::of(1, (0, 100), events, &Own::default());
+        let window = Window::of(1, (0, 100), events, &OwnThreads::default());
         let seen: Vec<_> =
             window.requests.iter().map(|r| (r.flags.kind, r.begin, r.end, r.issued_ns, r.completed_ns)).collect();
         let never = u64::MAX;
@@ -409,7 +409,7 @@ mod tests {
     #[test]
     fn a_request_answered_in_parts_is_complete_with_its_last_part() {
         let events = vec![event(10, 0, 16, "R", issue()), event(20, 0, 8, "R", DONE), event(30, 8, 8, "R", DONE)];
-        let window = Window::of(1, (0, 100), events, &Own::default());
+        let window = Window::of(1, (0, 100), events, &OwnThreads::default());
         assert_eq!(window.requests.len(), 1);
         assert_eq!(window.requests[0].completed_ns, 30);
     }
@@ -417,24 +417,24 @@ mod tests {
     #[test]
     fn a_window_that_saw_more_than_it_keeps_ends_before_the_first_that_it_does_not_keep() {
         let events = (0..KEPT_MAX as u64 + 10).map(|i| event(i, i * 8, 8, "R", issue())).collect();
-        let window = Window::of(1, (0, 5_000), events, &Own::default());
+        let window = Window::of(1, (0, 5_000), events, &OwnThreads::default());
         assert_eq!((window.requests.len(), window.end_ns), (KEPT_MAX, KEPT_MAX as u64));
     }
 
     #[test]
     fn after_a_loss_only_what_surely_found_room_before_it_is_known() {
-        let mut sure = Sure::new(2);
-        [10, 20, 30].into_iter().for_each(|at_ns| sure.saw(0, at_ns));
-        sure.saw(1, 15);
-        sure.lost(&[0, 0]);
-        assert_eq!((sure.until_ns, sure.lost_count), (u64::MAX, 0));
+        let mut complete = CompleteSpan::new(2);
+        [10, 20, 30].into_iter().for_each(|at_ns| complete.saw(0, at_ns));
+        complete.saw(1, 15);
+        complete.lost(&[0, 0]);
+        assert_eq!((complete.until_ns, complete.lost_count), (u64::MAX, 0));
         // The buffer was emptied, filled up at some moment after 50, and took events again when it was read.
-        [40, 50, 90].into_iter().for_each(|at_ns| sure.saw(0, at_ns));
-        sure.saw(1, 95);
-        sure.lost(&[7, 0]);
-        assert_eq!((sure.until_ns, sure.lost_count), (50, 7));
-        sure.lost(&[0, 0, 1]);
-        assert_eq!((sure.until_ns, sure.lost_count), (0, 8));
+        [40, 50, 90].into_iter().for_each(|at_ns| complete.saw(0, at_ns));
+        complete.saw(1, 95);
+        complete.lost(&[7, 0]);
+        assert_eq!((complete.until_ns, complete.lost_count), (50, 7));
+        complete.lost(&[0, 0, 1]);
+        assert_eq!((complete.until_ns, complete.lost_count), (0, 8));
     }
 
     #[test]

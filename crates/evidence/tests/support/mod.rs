@@ -146,13 +146,13 @@ pub fn disk(name: &str, transport: &str) -> DiskFacts {
         device_number: (254, 0),
         model: none(),
         serial: none(),
-        transport: Fact::known(transport.to_owned(), "by hand"),
+        transport: Fact::known(transport.into(), "by hand"),
         size_bytes: none(),
         logical_sector_bytes: Fact::known(512, "by hand"),
         physical_sector_bytes: none(),
         is_rotational: none(),
         scheduler: none(),
-        write_cache: Fact::known("write back".to_owned(), "by hand"),
+        write_cache: Fact::known("write back".into(), "by hand"),
         has_fua: Fact::known(false, "by hand"),
         request_count: none(),
         max_request_bytes: none(),
@@ -349,7 +349,7 @@ impl Judgement {
         for check in &self.checks {
             text += &format!(
                 "  {:20} {:?}: {} [{}; expected {}; found {}]\n",
-                check.name, check.outcome, check.sentence, check.witness, check.expected, check.found
+                check.name, check.outcome, check.sentence, check.source, check.expected, check.found
             );
         }
         text += &format!("{:#?}\n", self.trace);
@@ -567,7 +567,7 @@ pub fn stage(job: JobPlan, io: impl FnOnce(&mut Calls)) -> Judgement {
         steady_state: None,
         accepted_checks: Vec::new(),
     };
-    phase.trace = traced.map(|traced| phase.with_facts(|facts| traced.assess(facts, &[vec![calls.samples]])));
+    phase.trace = traced.map(|traced| phase.with_facts(|facts| facts.match_trace(&traced, &[vec![calls.samples]])));
     phase.judge()
 }
 

@@ -23,7 +23,7 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
             name: format!("{part}{}: {}", words::letter(gate.side), gate.condition),
             inside: match gate.verdict {
                 GateVerdict::Shown => Some(("failure", gate.sentence.clone())),
-                GateVerdict::CannotTell => Some(("skipped", format!("cannot tell: {}", gate.sentence))),
+                GateVerdict::CannotTell => Some(("skipped", format!("undecided: {}", gate.sentence))),
                 GateVerdict::Absent => None,
             },
             out: gate.sentence.clone(),

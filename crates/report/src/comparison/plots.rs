@@ -143,7 +143,7 @@ pub(super) fn difference(part: &Part) -> Option<String> {
     }
     let (low, high) = bounds(curves.iter().flat_map(Curve::values))?;
     Some(draw(
-        "Longer than A at each percentile",
+        "Latency compared with A at each percentile",
         &curves,
         &[],
         &Axis::of_percentiles(end),

@@ -15,9 +15,9 @@ pub fn comparison_terminal(comparison: &Comparison, style: &Style) -> String {
     if comparison.parts.is_empty() {
         page.out.push_str("\nNothing was measured.\n");
     }
-    page.list("Circumstances that differ", &words::differences(comparison));
+    page.list("Differences between the runs", &words::differences(comparison));
     for part in &comparison.parts {
-        let title = if part.name.is_empty() { "Cannot tell".to_owned() } else { format!("Cannot tell: {}", part.name) };
+        let title = if part.name.is_empty() { "Undecided".to_owned() } else { format!("Undecided: {}", part.name) };
         page.list(&title, &words::reasons(part));
         evidence(&mut page, part);
         syscalls(&mut page, part);
@@ -157,7 +157,7 @@ fn syscalls(page: &mut Page, part: &Part) {
     if part.sides.iter().all(|side| side.syscalls.is_none()) {
         return;
     }
-    page.heading(if part.name.is_empty() { "System calls, of the last slice" } else { "System calls" });
+    page.heading(if part.name.is_empty() { "System calls of the last slice" } else { "System calls" });
     for (index, side) in part.sides.iter().enumerate() {
         for (item, rows) in words::syscalls(index, side) {
             page.item(&item);

@@ -1,4 +1,4 @@
-//! What a comparison says, in words.
+//! Sentences of a comparison.
 
 use crate::text::{counted, figure};
 use trueio_model::{Answer, Comparison, Conclusion, GateVerdict, Method, Metric, Part, Side, units};
@@ -33,7 +33,7 @@ pub(super) fn value(metric: Metric, value: f64) -> String {
     }
 }
 
-/// What a side's value of a metric is; `–` without one.
+/// Returns a side's value of a metric; `–` without one.
 pub(super) fn figure_of(side: &Side, metric: Metric) -> String {
     side.figures.iter().find(|f| f.metric == metric).map_or_else(|| "–".to_owned(), |f| value(metric, f.value))
 }
@@ -77,21 +77,21 @@ pub(super) fn conclusion(answer: &Answer, margin: f64) -> String {
         Conclusion::Worse => format!("{worse} by more than {margin}"),
         Conclusion::WorseSizeUnclear => format!("{worse}, size unclear"),
         Conclusion::Same => format!("no difference larger than {margin}"),
-        Conclusion::CannotTell => "cannot tell yet".to_owned(),
+        Conclusion::CannotTell => "undecided so far".to_owned(),
     }
 }
 
-/// What would help, in words; empty if there is nothing to say.
+/// Describes how many more pairs would decide the answer; empty if unknown.
 pub(super) fn needs(answer: &Answer) -> String {
     let Some(needs) = answer.needs.filter(|n| n.pair_count > 0) else { return String::new() };
     let pairs = counted(needs.pair_count, "more pair");
     if needs.time_ns == 0 {
-        return format!("about {pairs} would tell");
+        return format!("about {pairs} would decide it");
     }
-    format!("about {pairs} ({}) would tell", units::format_duration_ns(needs.time_ns))
+    format!("about {pairs} ({}) would decide it", units::format_duration_ns(needs.time_ns))
 }
 
-/// The sentence of one side: what it is to the first, by the metrics that say so.
+/// Returns the sentence that compares one side with the first.
 pub(super) fn headline(comparison: &Comparison, part: &Part, side: usize) -> String {
     let of = |metric: Metric| part.answers.iter().find(|a| a.side == side && a.metric == metric);
     let names =
@@ -113,15 +113,15 @@ pub(super) fn headline(comparison: &Comparison, part: &Part, side: usize) -> Str
     let Some(answer) = rate else { return format!("{this} cannot be compared with {first}.") };
     match (answer.conclusion, told(answer)) {
         (Conclusion::CannotTell, Some(told)) => {
-            format!("Whether {this} {verb} faster than {first} cannot be told yet: {told}.")
+            format!("It is undecided so far whether {this} {verb} faster than {first}: {told}.")
         }
         (Conclusion::CannotTell, None) => {
             let reason = answer.reason.clone().unwrap_or_else(|| "there is no interval".to_owned());
-            format!("Whether {this} {verb} faster than {first} cannot be told: {reason}.")
+            format!("It is undecided whether {this} {verb} faster than {first}: {reason}.")
         }
         (Conclusion::Same, Some(told)) => {
             format!(
-                "Between {this} and {first} there {verb} no difference larger than {}: {told}.",
+                "There {verb} no difference larger than {} between {this} and {first}: {told}.",
                 percent(comparison.margin)
             )
         }
@@ -138,12 +138,15 @@ pub(super) fn headline(comparison: &Comparison, part: &Part, side: usize) -> Str
     }
 }
 
-/// How the figures were come by, in one sentence.
+/// Describes the method in one sentence.
 pub(super) fn method(comparison: &Comparison) -> String {
     match &comparison.method {
-        Method::Records => "Records of earlier runs; intervals from blocks of each run's series.".to_owned(),
+        Method::Records => "Records of earlier runs; intervals are computed from blocks of each run's time \
+                            series."
+            .to_owned(),
         Method::Interleaved { seed, slice_ns, head_ns, round_count, round_max, look_count, look_max } => format!(
-            "{} of at most {round_max}, in each one slice of {} a side in random order, {} before it discarded; {look_count} of {} taken; seed {seed}.",
+            "{} of at most {round_max}; each round runs one slice of {} per side in random order and discards the {} \
+             before it; {look_count} of {} taken; seed {seed}.",
             counted(u64::from(*round_count), "round"),
             units::format_duration_ns(*slice_ns),
             units::format_duration_ns(*head_ns),
@@ -152,15 +155,16 @@ pub(super) fn method(comparison: &Comparison) -> String {
     }
 }
 
-/// What the intervals mean.
+/// Describes what the intervals mean.
 pub(super) fn meaning(comparison: &Comparison) -> String {
     format!(
-        "A winner is named wrongly in at most {} of comparisons, for each metric, whatever the number of sides and looks. Each interval holds the true ratio at least as often.",
+        "For each metric, at most {} of comparisons name a wrong winner, for any number of sides and looks. Each \
+         interval contains the true ratio at least as often.",
         percent(comparison.alpha)
     )
 }
 
-/// The reasons of answers that cannot be told, each once with the metrics it concerns.
+/// Returns the reasons of undecided answers, each once with its metrics.
 pub(super) fn reasons(part: &Part) -> Vec<String> {
     let mut found: Vec<(usize, String, Vec<&'static str>)> = Vec::new();
     for answer in part.answers.iter().filter(|a| a.conclusion == Conclusion::CannotTell) {
@@ -182,7 +186,7 @@ pub(super) fn reasons(part: &Part) -> Vec<String> {
         .collect()
 }
 
-/// What each side's evidence objects to.
+/// Returns the objections of each side's evidence.
 pub(super) fn objections(part: &Part) -> Vec<(String, Vec<String>)> {
     part.sides
         .iter()
@@ -194,22 +198,27 @@ pub(super) fn objections(part: &Part) -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
-/// What differs between the sides' circumstances.
+/// Returns the differences between the sides' settings and machines.
 pub(super) fn differences(comparison: &Comparison) -> Vec<String> {
     let line =
         |d: &trueio_model::Circumstance| format!("{}: {} in A, {} in {}", d.name, d.first, d.this, letter(d.side));
     comparison.differences.iter().map(line).collect()
 }
 
-/// What equals differ by here, in words.
+/// Describes the noise floor: how much equal sides differ here.
 pub(super) fn noise(part: &Part) -> Option<String> {
     let mut told: Vec<String> = Vec::new();
     for metric in Metric::ALL {
         let floor = part.answers.iter().find(|a| a.metric == metric).and_then(|a| a.noise_floor);
         told.extend(floor.filter(|f| *f > 0.0).map(|floor| format!("{} {}", metric_title(metric), percent(floor))));
     }
-    (!told.is_empty())
-        .then(|| format!("A compared with itself, in as many rounds, differs by up to: {}.", told.join(", ")))
+    (!told.is_empty()).then(|| {
+        format!(
+            "A compared with itself over the same number of rounds differs by up to: \
+                          {}.",
+            told.join(", ")
+        )
+    })
 }
 
 /// A gate's verdict in words.
@@ -217,7 +226,7 @@ pub(super) fn gate_word(verdict: GateVerdict) -> &'static str {
     match verdict {
         GateVerdict::Shown => "FAILED",
         GateVerdict::Absent => "passed",
-        GateVerdict::CannotTell => "cannot tell",
+        GateVerdict::CannotTell => "undecided",
     }
 }
 

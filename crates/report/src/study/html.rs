@@ -26,12 +26,9 @@ pub fn study_html(study: &StudyRecord) -> String {
         facts: facts.map(|(name, text)| (name.to_owned(), cleaned(&text))).collect(),
         modes: study.modes.iter().map(|mode| PageMode::of(study, mode)).collect(),
         lists: [
-            (
-                "Published figures that cannot have measured what they say",
-                source.impossible.iter().map(|one| one.sentence.clone()).collect(),
-            ),
-            ("Units that the source misnames", source.corrections.clone()),
-            ("What the source's method cannot show", source.doubts.clone()),
+            ("Implausible published figures", source.impossible.iter().map(|one| one.sentence.clone()).collect()),
+            ("Units that the source labels wrongly", source.corrections.clone()),
+            ("Limits of the source's method", source.doubts.clone()),
         ]
         .into_iter()
         .filter(|(_, items): &(_, Vec<String>)| !items.is_empty())
@@ -94,7 +91,7 @@ struct Row {
     interval: String,
     verdict: String,
     durability: &'static str,
-    durability_witness: String,
+    durability_source: String,
     flushes: String,
     samples: String,
 }
@@ -126,8 +123,8 @@ impl PageMode {
         }
         let lists = [
             ("No figure", words::failures(mode)),
-            ("What follows", mode.answers.clone()),
-            ("System calls, of the last sample", words::syscalls(mode)),
+            ("Conclusions", mode.answers.clone()),
+            ("System calls of the last sample", words::syscalls(mode)),
             ("Evidence", words::objections(mode)),
             ("Method", mode.notes.clone()),
         ];
@@ -162,7 +159,7 @@ fn row(line: &Line<'_>) -> Row {
         interval: line.interval_text(),
         verdict: only_first(row.verdict.map_or_else(String::new, |verdict| verdict.to_string())),
         durability: if line.is_first { words::durability_word(row) } else { "" },
-        durability_witness: row.durability.as_ref().map_or_else(String::new, |d| cleaned(&d.witness)),
+        durability_source: row.durability.as_ref().map_or_else(String::new, |d| cleaned(&d.source)),
         flushes: only_first(words::flushes(row)),
         samples: only_first(row.samples.len().to_string()),
     }

@@ -129,8 +129,9 @@ pub(super) fn dots(title: &str, metric: StudyMetric, lines: &[&Line<'_>]) -> Opt
     Some(out)
 }
 
-/// A heat map of a mode with two axes: rows by columns, coloured by the logarithm of `metric`. Theirs and ours have
-/// the colours of their own range: what is compared is the pattern. `None` if the mode has other axes.
+/// A heat map of a mode with two axes: rows by columns, coloured by the logarithm of `metric`. Published and
+/// measured here have the colours of their own range: what is compared is the pattern. `None` if the mode has
+/// other axes.
 pub(super) fn heat(mode: &StudyMode, metric: StudyMetric, lines: &[Line<'_>]) -> Option<String> {
     let axes: Vec<&str> = mode.rows.first()?.key.iter().map(|(axis, _)| axis.as_str()).collect();
     let [down, across] = axes[..] else { return None };

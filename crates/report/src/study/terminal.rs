@@ -12,9 +12,9 @@ pub fn study_terminal(study: &StudyRecord, style: &Style) -> String {
     for mode in &study.modes {
         mode_of(&mut page, study, mode);
     }
-    page.list("Published figures that cannot have measured what they say", &words::impossible(study));
-    page.list("Units that the source misnames", &study.source.corrections);
-    page.list("What the source's method cannot show", &study.source.doubts);
+    page.list("Implausible published figures", &words::impossible(study));
+    page.list("Units that the source labels wrongly", &study.source.corrections);
+    page.list("Limits of the source's method", &study.source.doubts);
     page.outcome(&study.outcome);
     page.finish()
 }
@@ -49,7 +49,7 @@ fn head(page: &mut Page, study: &StudyRecord) {
         page.fact(name, &text);
     }
     if study.is_quick {
-        let words = "Quick: smaller than what was published, as said with each part.";
+        let words = "Quick: smaller than the published experiment; each part lists the differences.";
         page.item(words);
     }
 }
@@ -60,8 +60,8 @@ fn mode_of(page: &mut Page, study: &StudyRecord, mode: &StudyMode) {
     table(page, study, mode);
     page.list("No figure", &words::failures(mode));
     contrasts(page, mode);
-    page.list("What follows", &mode.answers);
-    page.list("System calls, of the last sample", &words::syscalls(mode));
+    page.list("Conclusions", &mode.answers);
+    page.list("System calls of the last sample", &words::syscalls(mode));
     page.list("Evidence", &words::objections(mode));
     page.list("Method", &mode.notes);
 }
@@ -116,7 +116,7 @@ fn contrasts(page: &mut Page, mode: &StudyMode) {
     if titles.is_empty() {
         return;
     }
-    page.heading("Theirs and ours");
+    page.heading("Published and measured here");
     for title in titles {
         let of_title: Vec<&Contrast> = mode.contrasts.iter().filter(|c| c.title == title).collect();
         page.item(&format!("{title}:"));

@@ -1,4 +1,4 @@
-//! What terminal and page say alike of a study.
+//! Sentences of a study that terminal and page share.
 
 use trueio_model::{
     DurabilityKind, OpKind, PublishedFigure, Statistic, StudyFigure, StudyMetric, StudyMode, StudyRecord, StudyRow,
@@ -143,7 +143,7 @@ pub(super) fn metric_title(metric: StudyMetric) -> &'static str {
     match metric {
         StudyMetric::Elapsed => "time",
         StudyMetric::ElapsedUnsynced => "time without sync calls",
-        StudyMetric::SourceWait => "time with the source",
+        StudyMetric::SourceWait => "source wait",
         StudyMetric::Bandwidth => "bandwidth",
         StudyMetric::Iops => "IOPS",
         StudyMetric::SlatMean => "slat mean",
@@ -168,19 +168,20 @@ pub(super) fn shown(metric: StudyMetric, value: f64) -> String {
     }
 }
 
-/// Whether what was written reached stable storage, in a word or two.
+/// Describes whether the writes reached stable storage.
 pub(super) fn durability_word(row: &StudyRow) -> &'static str {
     match row.durability.as_ref().map(|d| d.is) {
         None => "",
         Some(DurabilityKind::Shown) => "durable",
-        Some(DurabilityKind::Declared) => "durable by its word",
-        Some(DurabilityKind::NotAsked) => "not asked",
+        Some(DurabilityKind::Declared) => "declared durable",
+        Some(DurabilityKind::NotAsked) => "not requested",
         Some(DurabilityKind::Refuted) => "NOT durable",
         Some(DurabilityKind::NotShown) => "not shown",
     }
 }
 
-/// Flushes that the disk counted in each sample of a row that writes: the least and the most of them.
+/// Returns the minimum and maximum number of flushes that the disk counted in the samples of a row that
+/// writes.
 pub(super) fn flushes(row: &StudyRow) -> String {
     if row.durability.is_none() {
         return String::new();
@@ -198,19 +199,19 @@ pub(super) fn has_flushes(rows: &[StudyRow]) -> bool {
     rows.iter().any(|row| row.durability.is_some() && row.samples.iter().any(|sample| sample.flush_count.is_some()))
 }
 
-/// How the samples of a mode were taken.
+/// Describes how the samples of a mode were taken.
 pub(super) fn method(mode: &StudyMode) -> String {
     let samples =
-        if mode.samples == 1 { "one sample a row".to_owned() } else { format!("{} samples a row", mode.samples) };
+        if mode.samples == 1 { "one sample per row".to_owned() } else { format!("{} samples per row", mode.samples) };
     let order = match mode.order_seed {
-        Some(seed) => format!("each round in another order (seed {seed})"),
-        None => "in the order of the source".to_owned(),
+        Some(seed) => format!("each round in a different order (seed {seed})"),
+        None => "in the source's order".to_owned(),
     };
-    let scale = if mode.scale.is_empty() { String::new() } else { format!("; smaller: {}", mode.scale.join("; ")) };
+    let scale = if mode.scale.is_empty() { String::new() } else { format!("; scaled down: {}", mode.scale.join("; ")) };
     format!("{samples}, {order}{scale}.")
 }
 
-/// What each verdict that is not `supported` rests on: the sentence, and the rows that it holds for.
+/// Returns the sentence of each objecting check with the rows it applies to.
 pub(super) fn objections(mode: &StudyMode) -> Vec<String> {
     let mut found: Vec<(String, String, Vec<&str>)> = Vec::new();
     for row in &mode.rows {
@@ -239,24 +240,25 @@ pub(super) fn failures(mode: &StudyMode) -> Vec<String> {
     mode.rows.iter().filter_map(|row| Some(format!("{}: {}", row.name, row.failure.as_ref()?))).collect()
 }
 
-/// What the marks of a table mean, as far as it has them.
+/// Explains the marks that occur in a table.
 pub(super) fn marks(mode: &StudyMode, lines: &[Line<'_>]) -> Vec<&'static str> {
     let mut out = Vec::new();
     if has_flushes(&mode.rows) {
         out.push(
-            "flushes: how many the disk counted while a sample ran, whoever asked for them; the least and the most.",
+            "flushes: the disk's flush counter during a sample, including flushes of other processes; minimum and \
+             maximum.",
         );
     }
     if lines.iter().any(|line| line.published.iter().any(|f| f.impossible.is_some())) {
-        out.push("! a published figure that cannot have measured what it says; the reasons stand below.");
+        out.push("! an implausible published figure; the reasons are below.");
     }
     if lines.iter().any(|line| line.here_text() == "x") {
-        out.push("x contradicted by the evidence, so there is no figure; the reasons stand below.");
+        out.push("x no figure, because the evidence contradicts it; the reasons are below.");
     }
     out
 }
 
-/// What each row whose system calls were recorded called, for each of its I/Os.
+/// Returns the system calls per I/O of each row that recorded them.
 pub(super) fn syscalls(mode: &StudyMode) -> Vec<String> {
     mode.rows
         .iter()
@@ -266,8 +268,8 @@ pub(super) fn syscalls(mode: &StudyMode) -> Vec<String> {
                 return Some(format!("{}: not recorded: {reason}", row.name));
             }
             let ios = row.samples.last().map_or(0, |sample| sample.io_count).max(1) as f64;
-            // At its beginning and end a worker waits for the others and asks for its CPU time: that is not what
-            // its I/Os are made of, and neither is what was called now and then.
+            // A worker waits for the others and reads its CPU time at its start and end; these calls and rare
+            // ones are not part of an I/O.
             let is_aside = |name: &str| ["futex", "getrusage"].contains(&name);
             let calls = trace.jobs.iter().flat_map(|job| &job.calls);
             let (of_ios, few): (Vec<_>, Vec<_>) =
@@ -288,13 +290,13 @@ pub(super) fn syscalls(mode: &StudyMode) -> Vec<String> {
                 })
                 .collect();
             let few: Vec<String> = few.iter().map(|call| format!("{} × {}", call.name, call.count)).collect();
-            let few = if few.is_empty() { String::new() } else { format!("; besides {}", few.join(", ")) };
+            let few = if few.is_empty() { String::new() } else { format!("; also {}", few.join(", ")) };
             let lost = match trace.lost_event_count {
                 0 => String::new(),
-                count => format!("; {} events were lost, so these are least counts", units::format_count(count)),
+                count => format!("; {} events were lost, so these counts are lower bounds", units::format_count(count)),
             };
             Some(format!(
-                "{}: {} calls an I/O, which take {}: {}{few}{lost}",
+                "{}: {} calls per I/O, {} in all: {}{few}{lost}",
                 row.name,
                 units::three_digits(calls / ios),
                 units::format_duration_ns((time_ns / ios) as u64),
@@ -304,14 +306,14 @@ pub(super) fn syscalls(mode: &StudyMode) -> Vec<String> {
         .collect()
 }
 
-/// Published figures that cannot be: all of them if few, else the first of each limit.
+/// Returns the implausible published figures: all if there are few, otherwise the first ones.
 pub(super) fn impossible(study: &StudyRecord) -> Vec<String> {
     let all = &study.source.impossible;
     let shown = if all.len() > 16 { 4 } else { all.len() };
     let mut out: Vec<String> = all.iter().take(shown).map(|one| one.sentence.clone()).collect();
     if all.len() > shown {
         out.push(format!(
-            "And {} more figures beyond the same limit (all in the JSON and the page).",
+            "And {} more figures beyond the same limit (the JSON and the HTML page list all).",
             all.len() - shown
         ));
     }

@@ -28,7 +28,7 @@ use crate::values::Values;
 use std::collections::BTreeMap;
 use trueio_model::{
     BlockSizes, DirectPolicy, DiskFacts, EarlyResets, EngineKind, JobPlan, OpKind, Prepare, Steps, TargetFacts,
-    TargetKind, ZonePlan,
+    TargetKind, ZoneModel, ZonePlan,
 };
 
 /// The least zone.
@@ -44,7 +44,7 @@ pub(crate) fn is_zoned(values: &Values) -> bool {
 
 /// The disk of a target that has zones.
 fn zoned_disk(facts: &TargetFacts) -> Option<&DiskFacts> {
-    let has_zones = |disk: &&DiskFacts| disk.limits.zoned.value.as_deref().is_some_and(|word| word != "none");
+    let has_zones = |disk: &&DiskFacts| disk.limits.zoned.value.as_ref().is_some_and(|model| *model != ZoneModel::None);
     facts.disks.iter().find(has_zones).filter(|_| facts.kind == TargetKind::BlockDevice)
 }
 

@@ -1,13 +1,12 @@
-//! Where a file's bytes lie on a disk.
+//! Maps the bytes of a file to offsets on its disk.
 //!
-//! The filesystem's map of extents (`FIEMAP`) gives places on the device that it is mounted from; the
-//! beginning of the partition is added, and the result is what the disk's requests say. That holds for
-//! ext2, ext3, ext4 and XFS on a disk or a partition of it, and for block devices themselves. A loop
-//! device is a disk of its own here.
+//! The filesystem's extent map (`FIEMAP`) gives offsets on the device that it is mounted from. Adding the
+//! start of the partition gives the offsets that the disk's requests carry. This holds for ext2, ext3, ext4
+//! and XFS on a disk or a partition, and for block devices. A loop device counts as a disk.
 //!
-//! Cannot see: places below dm, md, bcache and the like, whose mapping is theirs; btrfs and ZFS, whose
-//! maps give addresses of their own; overlays; a real-time device of XFS; disks without a request queue
-//! (zram, NVMe with native multipath), whose requests are traced elsewhere or not at all.
+//! Cannot see: offsets below dm, md, bcache and similar layers, which map blocks themselves; btrfs and ZFS,
+//! whose maps give virtual addresses; overlays; a real-time device of XFS; disks without a request queue
+//! (zram, NVMe with native multipath).
 //!
 //! Source: Linux `Documentation/filesystems/fiemap.rst`; `/sys/dev/block/MAJOR:MINOR/start`.
 
@@ -17,22 +16,22 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use trueio_device::System;
-use trueio_model::TargetFacts;
+use trueio_model::{TargetFacts, WriteCache};
 
 /// A disk whose requests can be traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedDisk {
     /// Its name (`vda`).
     pub name: String,
-    /// Its number, as the kernel's trace writes it.
+    /// Its device number, as the kernel's trace encodes it.
     pub device: u32,
-    /// It declares a volatile write cache, so that only flushed data survives a power cut.
+    /// True if it declares a volatile write cache: only flushed data survives a power cut.
     pub has_volatile_cache: bool,
 }
 
-/// A piece of a file and its place on the disk, in bytes.
+/// An extent of a file and its offset on the disk, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct MappedExtent {
     /// From the beginning of the file.
     pub logical: u64,
     /// From the beginning of the disk.
@@ -41,35 +40,35 @@ pub struct Piece {
     pub length: u64,
 }
 
-/// Where the region of a file that a job uses lies.
+/// The extents of the region of a file that a job uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FilePlace {
+pub struct FileExtents {
     /// The file.
     pub path: String,
-    /// Its disk, by its place in the list of disks.
+    /// Index of its disk in the list of disks.
     pub disk: usize,
-    /// Pieces when the phase began, in the order of the file.
-    pub before: Vec<Piece>,
-    /// Pieces when it ended.
-    pub after: Vec<Piece>,
+    /// Extents at the start of the phase, in file order.
+    pub before: Vec<MappedExtent>,
+    /// Extents at the end of the phase.
+    pub after: Vec<MappedExtent>,
 }
 
-/// The way from a file to its disk.
+/// The disk of a file, and where the file's device begins on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ground {
+pub(crate) struct DiskLocation {
     pub(crate) disk: TracedDisk,
     /// Where the file's device begins on the disk, in bytes.
     start_bytes: u64,
-    /// The file is the device itself.
+    /// True if the file is the device itself.
     is_device: bool,
 }
 
 const EXT_MAGIC: u64 = 0xEF53;
 const XFS_MAGIC: u64 = 0x5846_5342;
 
-impl Ground {
+impl DiskLocation {
     /// # Errors
-    /// A sentence that says why the file's place is not known.
+    /// A sentence with the reason why the file's disk offsets are unknown.
     pub(crate) fn of(system: &System, file: &File, targets: &[TargetFacts]) -> Result<Self, String> {
         let metadata = file.metadata().map_err(|error| format!("stat: {error}"))?;
         let is_device = metadata.file_type().is_block_device();
@@ -85,44 +84,49 @@ impl Ground {
             start_bytes = start.parse::<u64>().map_err(|_| format!("`{directory}/start` is no number"))? * 512;
             directory += "/..";
         }
-        let dev = read(&format!("{directory}/dev")).map_err(|_| format!("no disk {major}:{minor} is seen in /sys"))?;
+        let dev = read(&format!("{directory}/dev")).map_err(|_| format!("/sys has no disk {major}:{minor}"))?;
         let name = std::fs::canonicalize(system.locate(&directory))
             .ok()
             .and_then(|found| Some(found.file_name()?.to_string_lossy().into_owned()))
-            .ok_or_else(|| format!("`{directory}` leads nowhere"))?;
+            .ok_or_else(|| format!("`{directory}` cannot be resolved"))?;
         let is_stacked = std::fs::read_dir(system.locate(&format!("{directory}/slaves")))
             .is_ok_and(|mut slaves| slaves.next().is_some());
         if is_stacked {
-            return Err(format!("{name} is stacked on other devices, and where it puts a block only it knows"));
+            return Err(format!("{name} is stacked on other devices, so the disk offsets of its blocks are unknown"));
         }
         if !system.locate(&format!("{directory}/mq")).exists() {
-            return Err(format!("{name} has no request queue, so no requests of it can be traced"));
+            return Err(format!("{name} has no request queue, so its requests cannot be traced"));
         }
         let (major, minor) = dev
             .split_once(':')
             .and_then(|(major, minor)| Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?)))
             .ok_or_else(|| format!("`{directory}/dev` is no device number"))?;
         let cache = read(&format!("{directory}/queue/write_cache"));
-        // The kernel's own form of a device number: twenty bits of minor.
+        // The kernel's internal device number has 20 bits for the minor number.
         let disk = TracedDisk {
             name,
             device: major << 20 | minor,
-            has_volatile_cache: cache.is_ok_and(|c| c == "write back"),
+            has_volatile_cache: cache.is_ok_and(|text| WriteCache::from(text) == WriteCache::WriteBack),
         };
         Ok(Self { disk, start_bytes, is_device })
     }
 
-    /// The pieces of `size_bytes` of the file from `offset_bytes` whose place is known and whose content
-    /// lies there as it was written, and whether these are all: none that are compressed, inline, or not
-    /// yet allocated.
+    /// Returns the extents of `size_bytes` of the file from `offset_bytes` whose disk offset is known and
+    /// whose content is stored as written. The second value is true if these are all: no extent is
+    /// compressed, inline or not yet allocated.
     ///
     /// # Errors
-    /// The filesystem has no map, or the file is in more pieces than are looked at.
-    pub(crate) fn pieces(&self, file: &File, offset_bytes: u64, size_bytes: u64) -> Result<(Vec<Piece>, bool), String> {
+    /// The filesystem has no extent map, or the file has more extents than are examined.
+    pub(crate) fn pieces(
+        &self,
+        file: &File,
+        offset_bytes: u64,
+        size_bytes: u64,
+    ) -> Result<(Vec<MappedExtent>, bool), String> {
         let end = offset_bytes.saturating_add(size_bytes);
         if self.is_device {
             let physical = self.start_bytes + offset_bytes;
-            return Ok((vec![Piece { logical: offset_bytes, physical, length: size_bytes }], true));
+            return Ok((vec![MappedExtent { logical: offset_bytes, physical, length: size_bytes }], true));
         }
         let mut pieces = Vec::new();
         let mut has_all = true;
@@ -131,31 +135,31 @@ impl Ground {
                 let cut = offset_bytes.saturating_sub(extent.logical);
                 let length = extent.length.saturating_sub(cut).min(end - (extent.logical + cut).min(end));
                 let (logical, physical) = (extent.logical + cut, self.start_bytes + extent.physical + cut);
-                pieces.push(Piece { logical, physical, length });
+                pieces.push(MappedExtent { logical, physical, length });
             } else {
                 has_all = false;
             }
         })
-        .map_err(|error| format!("the file has no map of extents ({error})"))?;
-        if is_complete { Ok((pieces, has_all)) } else { Err("the file is in too many pieces".to_owned()) }
+        .map_err(|error| format!("the file has no extent map ({error})"))?;
+        if is_complete { Ok((pieces, has_all)) } else { Err("the file has too many extents".to_owned()) }
     }
 }
 
-/// A filesystem whose map gives addresses on its device, and which writes data there.
+/// Checks that the filesystem's extent map gives offsets on its device and that data is written there.
 ///
 /// # Errors
-/// Why this one is none.
+/// The reason why it does not.
 fn is_simple(file: &File, targets: &[TargetFacts]) -> Result<(), String> {
     let filesystems = || targets.iter().filter_map(|target| target.filesystem.as_ref());
     let magic = rustix::fs::fstatfs(file).map_err(|error| format!("statfs: {error}"))?.f_type as u64;
     if ![EXT_MAGIC, XFS_MAGIC].contains(&magic) {
         let kinds: Vec<&str> = filesystems().map(|filesystem| filesystem.kind.as_str()).collect();
-        return Err(format!("the file map of {} gives no places on a disk", kinds.join(", ")));
+        return Err(format!("the extent map of {} does not give disk offsets", kinds.join(", ")));
     }
     let journals_file = rustix::fs::ioctl_getflags(file).is_ok_and(|flags| flags.contains(IFlags::JOURNALING));
     // Which of several targets the file belongs to is not asked: one that journals is enough.
     if magic == EXT_MAGIC && (journals_file || filesystems().any(|fs| fs.options.contains("data=journal"))) {
-        return Err("data=journal writes data to the journal first, not to its place".to_owned());
+        return Err("data=journal writes data to the journal first, not to the file's extents".to_owned());
     }
     if magic == XFS_MAGIC && is_realtime(file) {
         return Err("the file lies on a real-time device, whose number XFS does not tell".to_owned());
@@ -181,7 +185,7 @@ fn is_realtime(file: &File) -> bool {
     result == 0 && attributes.flags & REALTIME != 0
 }
 
-impl FilePlace {
+impl FileExtents {
     /// Where a range of the file lies, in byte ranges of the disk, and whether that is certain: the place
     /// was the same before and after. `None` if a part of it has no known place.
     pub(crate) fn of_range(&self, offset: u64, length: u64) -> Option<(Vec<(u64, u64)>, bool)> {
@@ -199,7 +203,7 @@ impl FilePlace {
 
 /// The ranges of the disk that hold the bytes from `offset`, neighbours joined; `None` if some have no
 /// place.
-fn cut_out(pieces: &[Piece], offset: u64, length: u64) -> Option<Vec<(u64, u64)>> {
+fn cut_out(pieces: &[MappedExtent], offset: u64, length: u64) -> Option<Vec<(u64, u64)>> {
     let end = offset + length;
     let mut at = offset;
     let mut ranges: Vec<(u64, u64)> = Vec::new();
@@ -227,8 +231,8 @@ fn cut_out(pieces: &[Piece], offset: u64, length: u64) -> Option<Vec<(u64, u64)>
 mod tests {
     use super::*;
 
-    fn piece(logical: u64, physical: u64, length: u64) -> Piece {
-        Piece { logical, physical, length }
+    fn piece(logical: u64, physical: u64, length: u64) -> MappedExtent {
+        MappedExtent { logical, physical, length }
     }
 
     #[test]
@@ -242,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_place_is_certain_only_if_it_did_not_move() {
-        let place = |before, after| FilePlace { path: String::new(), disk: 0, before, after };
+        let place = |before, after| FileExtents { path: String::new(), disk: 0, before, after };
         let stayed = place(vec![piece(0, 100, 50)], vec![piece(0, 100, 50)]);
         assert_eq!(stayed.of_range(10, 10), Some((vec![(110, 120)], true)));
         let moved = place(vec![piece(0, 100, 50)], vec![piece(0, 300, 50)]);

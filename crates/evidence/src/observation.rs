@@ -1,0 +1,56 @@
+//! Everything observed of one phase: the counters of disks, process and machine, and what was traced.
+
+use crate::filemap::FileMap;
+use crate::sample::ContentSample;
+use crate::trace::PhaseTrace;
+use trueio_model::{DeviceDelta, Residency};
+
+/// The counters observed during a phase.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Observation {
+    /// The counters of each disk. A disk whose counters could not be read is missing here and has a note.
+    pub devices: Vec<DeviceDelta>,
+    /// Cached pages of each file: (path, before, after).
+    pub residency: Vec<(String, Option<Residency>, Option<Residency>)>,
+    /// Bytes that this process caused to be fetched from storage.
+    pub process_read_bytes: Option<u64>,
+    /// Which part of each file was stored at the start of the phase.
+    pub maps: Vec<FileMap>,
+    /// The content of a sample of each file's blocks, if requested.
+    pub samples: Vec<ContentSample>,
+    /// The traced requests; `None` without a baseline, during which tracing is prepared.
+    pub traced: Option<PhaseTrace>,
+    /// Share of all processors' time that the hypervisor took, from 0 to 1.
+    pub steal_share: Option<f64>,
+    /// Share of the time in which a task of this machine waited for a processor, from 0 to 1.
+    pub cpu_pressure_share: Option<f64>,
+    /// Share of the time in which everything waited for memory, from 0 to 1.
+    pub memory_pressure_share: Option<f64>,
+    /// Drift of the latency clock from the kernel's clock, as a share; `None` if latencies use the kernel's
+    /// clock. Set by the caller.
+    pub clock_drift: Option<f64>,
+    /// The temperatures of disks that report one.
+    pub heats: Vec<Heat>,
+    /// How often processors were throttled for heat.
+    pub throttle_count: Option<u64>,
+    /// Background work of the system at the start of the phase, one sentence without a full stop each.
+    pub background: Vec<String>,
+    /// What could not be observed, one sentence each.
+    pub notes: Vec<String>,
+    /// Time spent on observing during and around the phase, in nanoseconds, without the baseline and without
+    /// the wait for the tracing thread after the last counter was read.
+    pub cost_ns: u64,
+}
+
+/// A disk's temperature around a phase, in thousandths of a degree Celsius.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heat {
+    /// The disk's kernel name.
+    pub disk: String,
+    /// When the phase began.
+    pub before_millidegrees: i64,
+    /// When it ended.
+    pub after_millidegrees: i64,
+    /// The drive's own limit.
+    pub limit_millidegrees: Option<i64>,
+}

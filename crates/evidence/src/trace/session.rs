@@ -1,0 +1,152 @@
+//! Traces the block requests of one phase: prepares an instance, opens and closes windows, locates files.
+
+use super::extents::{DiskLocation, FileExtents};
+use super::format::Formats;
+use super::phase_trace::PhaseTrace;
+use super::tracefs::{Instance, Recording, Tracefs};
+use super::window::Sampler;
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use trueio_device::System;
+use trueio_model::TargetFacts;
+
+/// Returns the reason why requests cannot be traced; `None` if they can. Leaves nothing behind.
+pub fn why_not_traced() -> Option<String> {
+    let tried = Tracefs::open().and_then(|tracefs| {
+        tracefs.formats()?;
+        Instance::new(tracefs, Recording::of_requests(&[0]))
+    });
+    tried.err()
+}
+
+/// An open file and the region of it that a job uses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ObservedFile<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) file: &'a File,
+    pub(crate) offset_bytes: u64,
+    pub(crate) size_bytes: u64,
+}
+
+/// The tracing of one phase.
+#[derive(Debug)]
+pub(crate) struct TraceSession {
+    number: Arc<AtomicU32>,
+    ready: Option<(Instance, Formats)>,
+    sampler: Option<Sampler>,
+    /// A finished instance. Removing it takes tens of milliseconds, so it is removed at the end.
+    spent: Option<Instance>,
+    /// Path and disk location of each of `seen.files`.
+    locations: Vec<(String, DiskLocation)>,
+    seen: PhaseTrace,
+    has_ended: bool,
+}
+
+impl TraceSession {
+    /// Locates the files on their disks and prepares an instance. Nothing is traced yet.
+    pub(crate) fn new(system: &System, targets: &[TargetFacts], files: &[ObservedFile<'_>]) -> Self {
+        let mut trace = Self {
+            number: Arc::new(AtomicU32::new(0)),
+            ready: None,
+            sampler: None,
+            spent: None,
+            locations: Vec::new(),
+            seen: PhaseTrace::default(),
+            has_ended: false,
+        };
+        if files.is_empty() {
+            trace.seen.missing = Some("there is no file to locate on the disk".to_owned());
+            return trace;
+        }
+        let mut why = None;
+        for file in files {
+            if let Err(reason) = trace.locate(system, targets, file) {
+                why.get_or_insert(reason);
+            }
+        }
+        if trace.locations.is_empty() {
+            trace.seen.missing = why;
+            return trace;
+        }
+        trace.seen.inseparable = why;
+        let devices: Vec<u32> = trace.seen.disks.iter().map(|disk| disk.device).collect();
+        let made = Tracefs::open().and_then(|tracefs| {
+            let formats = tracefs.formats()?;
+            Ok((Instance::new(tracefs, Recording::of_requests(&devices))?, formats))
+        });
+        match made {
+            Ok(ready) => trace.ready = Some(ready),
+            Err(reason) => trace.seen.missing = Some(reason),
+        }
+        trace
+    }
+
+    fn locate(&mut self, system: &System, targets: &[TargetFacts], watched: &ObservedFile<'_>) -> Result<(), String> {
+        let location = DiskLocation::of(system, watched.file, targets)?;
+        let (before, has_all) = location.pieces(watched.file, watched.offset_bytes, watched.size_bytes)?;
+        if !has_all {
+            self.note_unknown_offsets();
+        }
+        let known = self.seen.disks.iter().position(|disk| *disk == location.disk);
+        let disk = known.unwrap_or_else(|| {
+            self.seen.disks.push(location.disk.clone());
+            self.seen.disks.len() - 1
+        });
+        self.seen.files.push(FileExtents { path: watched.path.to_owned(), disk, before, after: Vec::new() });
+        self.locations.push((watched.path.to_owned(), location));
+        Ok(())
+    }
+
+    fn note_unknown_offsets(&mut self) {
+        let reason = "the disk offsets of a part of the measured files are unknown";
+        self.seen.inseparable.get_or_insert_with(|| reason.to_owned());
+    }
+
+    /// Returns the number of the open window, for the workers; `None` if nothing will be traced.
+    pub(crate) fn sample_window(&self) -> Option<Arc<AtomicU32>> {
+        self.ready.is_some().then(|| Arc::clone(&self.number))
+    }
+
+    /// Opens the first window.
+    pub(crate) fn begin(&mut self) {
+        let Some((instance, formats)) = self.ready.take() else { return };
+        match Sampler::begin(instance, formats, Arc::clone(&self.number)) {
+            Ok(sampler) => self.sampler = Some(sampler),
+            Err(reason) => self.seen.missing = Some(reason),
+        }
+    }
+
+    /// Closes the last window, locates the files again, and returns the trace. A session serves one phase:
+    /// `None` on the second call.
+    pub(crate) fn end(&mut self, files: &[ObservedFile<'_>]) -> Option<PhaseTrace> {
+        if std::mem::replace(&mut self.has_ended, true) {
+            return None;
+        }
+        if let Some(sampler) = self.sampler.take() {
+            match sampler.end() {
+                Ok((windows, thread_cpu_ns, instance)) => {
+                    self.seen.windows = windows;
+                    self.seen.thread_cpu_ns = thread_cpu_ns;
+                    self.spent = Some(instance);
+                }
+                Err(reason) => self.seen.missing = Some(reason),
+            }
+        }
+        for index in 0..self.locations.len() {
+            let (path, location) = &self.locations[index];
+            let path = path.clone();
+            let Some(file) = files.iter().find(|file| file.path == path) else { continue };
+            match location.pieces(file.file, file.offset_bytes, file.size_bytes) {
+                Ok((after, has_all)) => {
+                    self.seen.files[index].after = after;
+                    if !has_all {
+                        self.note_unknown_offsets();
+                    }
+                }
+                Err(reason) => drop(self.seen.inseparable.get_or_insert(reason)),
+            }
+        }
+        Some(std::mem::take(&mut self.seen))
+    }
+}
