@@ -379,7 +379,6 @@ impl ValueKind {
     ///
     /// # Errors
     /// A sentence that says what is wrong with the text.
-    #[expect(clippy::too_many_lines, reason = "until it is split")]
     pub fn read(self, text: &str) -> Result<Value, String> {
         match self {
             ValueKind::Choice(choices) => choices
@@ -410,23 +409,8 @@ impl ValueKind {
             ValueKind::BlockSizes => read_triple(text, |part| read_block_bytes(part).map(BlockSizes::Fixed)),
             ValueKind::BlockRanges => read_triple(text, read_block_range),
             ValueKind::BlockSplits => read_triple(text, read_block_split),
-            ValueKind::Count { min, max } => text
-                .trim()
-                .parse::<u64>()
-                .ok()
-                .filter(|n| (min..=max).contains(n))
-                .map(Value::Number)
-                .ok_or_else(|| format!("`{text}` is not {}", self.takes())),
-            ValueKind::Integer { min, max } => text
-                .trim()
-                .parse::<i64>()
-                .ok()
-                .filter(|n| (min..=max).contains(n))
-                .map(Value::Integer)
-                .ok_or_else(|| format!("`{text}` is not {}", self.takes())),
-            ValueKind::Part => {
-                let part = text.trim().parse::<f64>().ok().filter(|part| (0.0..=1.0).contains(part));
-                part.map(Value::Rate).ok_or_else(|| format!("`{text}` is not {}", self.takes()))
+            ValueKind::Count { .. } | ValueKind::Integer { .. } | ValueKind::Part | ValueKind::Seed => {
+                self.read_number(text).ok_or_else(|| format!("`{text}` is not {}", self.takes()))
             }
             ValueKind::Percent => read_percent(text).map(|p| Value::Number(u64::from(p))),
             ValueKind::Percents => read_each(text, 100, |part| read_percent(part).map(u64::from)),
@@ -452,15 +436,6 @@ impl ValueKind {
             ValueKind::Names => read_names(text).map(Value::Names),
             ValueKind::Cpus => read_cpus(text).map(Value::Cpus),
             ValueKind::Percentiles => read_percentiles(text).map(Value::Percentiles),
-            ValueKind::Seed => {
-                let trimmed = text.trim();
-                match trimmed.strip_prefix("0x").or_else(|| trimmed.strip_prefix("0X")) {
-                    Some(digits) => u64::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+')),
-                    None => trimmed.parse::<u64>().ok(),
-                }
-                .map(Value::Number)
-                .ok_or_else(|| format!("`{text}` is not {}", self.takes()))
-            }
             ValueKind::Pattern => pattern::read(text).map(Value::Pattern),
             ValueKind::BlockPattern => pattern::read_block(text).map(Value::BlockPattern),
             ValueKind::Simulated => read_simulated(text).map(Value::Simulated),
@@ -476,6 +451,28 @@ impl ValueKind {
             ValueKind::Criterion => {
                 read_criterion(text).map(Value::Criterion).ok_or_else(|| format!("`{text}` is not {}", self.takes()))
             }
+        }
+    }
+
+    /// Reads a number within its bounds; `None`: it is no such number.
+    fn read_number(self, text: &str) -> Option<Value> {
+        let text = text.trim();
+        match self {
+            ValueKind::Count { min, max } => {
+                text.parse::<u64>().ok().filter(|n| (min..=max).contains(n)).map(Value::Number)
+            }
+            ValueKind::Integer { min, max } => {
+                text.parse::<i64>().ok().filter(|n| (min..=max).contains(n)).map(Value::Integer)
+            }
+            ValueKind::Part => text.parse::<f64>().ok().filter(|part| (0.0..=1.0).contains(part)).map(Value::Rate),
+            ValueKind::Seed => {
+                let number = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+                    Some(digits) => u64::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+')),
+                    None => text.parse::<u64>().ok(),
+                };
+                number.map(Value::Number)
+            }
+            _ => None,
         }
     }
 
