@@ -1,12 +1,12 @@
 //! A command line of fio's, of any words, ends in jobs or in a report, and the jobs in a plan or a refusal.
 //!
 //! Run: `cargo +nightly fuzz run fio_command_line`, or without cargo-fuzz as fuzz/README.md says.
-//! `crates/job/tests/fio_never_panics.rs` holds the same entry points to the same on stable.
+//! `crates/fio/tests/never_panics.rs` holds the same entry points to the same on stable.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trueio_job::fio::{Surroundings, meet_targets, read, show_command};
+use trueio_fio::language::{Surroundings, meet_targets, read, show_command};
 use trueio_job::{Machine, Target, explain, explain_refusal, plan};
 
 /// Every file is the input, so that what includes includes itself.

@@ -14,7 +14,6 @@
 
 pub mod explain;
 pub mod facts;
-pub mod fio;
 pub mod flags;
 pub mod in_use;
 mod input;

@@ -1,7 +1,7 @@
 //! Paths, as text.
 
 /// The path of a file in a directory.
-pub(crate) fn join_path(directory: Option<&str>, name: &str) -> String {
+pub fn join_path(directory: Option<&str>, name: &str) -> String {
     match directory {
         Some(directory) => format!("{}/{name}", directory.trim_end_matches('/')),
         None => name.to_owned(),
@@ -17,7 +17,7 @@ pub(crate) fn plain(path: &str) -> String {
 }
 
 /// The directory in which a path lies.
-pub(crate) fn directory_of(path: &str) -> &str {
+pub fn directory_of(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some(("", _)) => "/",
         Some((directory, _)) => directory,

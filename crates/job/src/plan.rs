@@ -17,11 +17,11 @@ mod across;
 mod idle;
 mod job;
 
-pub(crate) use crate::options::output::logs::logs_of;
-pub(crate) use crate::options::pattern::replay::replay_of;
+pub use crate::options::output::logs::logs_of;
+pub use crate::options::pattern::replay::replay_of;
 pub use crate::options::process::user::user_said;
-pub(crate) use crate::paths::{directory_of, join_path};
-pub(crate) use crate::seed::splitmix64;
+pub use crate::paths::{directory_of, join_path};
+pub use crate::seed::splitmix64;
 
 use crate::facts::{ENOSPC, FactsSource, Machine};
 use crate::input::Ledger;

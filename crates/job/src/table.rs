@@ -69,7 +69,7 @@ pub fn row(name: &str) -> Option<&'static OptionRow> {
 /// An option that one of these words replaces (`bs` by `bssplit`) is dropped first, so that the
 /// nearer word wins; two that contradict each other within the level both stay, for the plan to
 /// refuse.
-pub(crate) fn overlay(spec: &mut JobSpec, level: &BTreeMap<&'static str, SpecValue>) {
+pub fn overlay(spec: &mut JobSpec, level: &BTreeMap<&'static str, SpecValue>) {
     for name in level.keys() {
         for replaced in row(name).map_or(&[][..], |row| row.replaces) {
             spec.options.remove(*replaced);
@@ -102,7 +102,7 @@ pub fn lay_over<'a>(
 
 /// What to do about a value that a row did not accept, for the `reason` it gave: the nearest of its
 /// words; else what it takes, unless the reason says that already.
-pub(crate) fn value_hint(row: &OptionRow, text: &str, reason: &str) -> Option<String> {
+pub fn value_hint(row: &OptionRow, text: &str, reason: &str) -> Option<String> {
     let nearest = row
         .choices()
         .iter()
@@ -232,46 +232,6 @@ mod tests {
             for replaced in row.replaces {
                 let other = TABLE.iter().find(|other| other.name == *replaced);
                 assert!(other.is_some_and(|o| o.replaces.contains(&row.name)), "{} and {replaced}", row.name);
-            }
-        }
-    }
-
-    /// Goal: who knows fio need not learn a second language.
-    /// Method: the list of fio 3.42's options stands in `tests/fio-names.txt` (name, alias), made
-    /// from `fio --cmdhelp`; the options of single engines, which that list lacks, stand here.
-    #[test]
-    fn a_row_that_says_it_is_fios_is_in_fios_own_list_and_no_other_is() {
-        const OF_ENGINES: [&str; 19] = [
-            "hipri",
-            "fixedbufs",
-            "registerfiles",
-            "sqthread_poll",
-            "sqthread_poll_cpu",
-            "force_async",
-            "nonvectored",
-            "program",
-            "grace_time",
-            "std_redirect",
-            "uncached",
-            "cmdprio_bssplit",
-            "nowait",
-            "cpuload",
-            "cpuchunks",
-            "cpumode",
-            "exit_on_io_done",
-            "hipri_percentage",
-            "stat_type",
-        ];
-        const OF_EARLIER_VERSIONS: [&str; 0] = [];
-        let known: BTreeSet<&str> = include_str!("../tests/fio-names.txt")
-            .split_whitespace()
-            .chain(OF_ENGINES)
-            .chain(OF_EARLIER_VERSIONS)
-            .collect();
-        for row in TABLE {
-            assert_eq!(row.is_in_fio, known.contains(row.name), "{}", row.name);
-            for alias in row.fio_names {
-                assert!(known.contains(alias), "{}: `{alias}` is not fio's", row.name);
             }
         }
     }

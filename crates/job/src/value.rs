@@ -18,7 +18,7 @@ use blocks::{read_block_range, read_block_split, read_triple, write_triple};
 use distribution::{read_distribution, read_file_selection, write_distribution};
 pub use lists::write_paths;
 use lists::{read_cpus, read_names, read_path, read_paths, read_words};
-pub(crate) use pattern::with_files as pattern_with_files;
+pub use pattern::with_files as pattern_with_files;
 use simulated::{read_simulated, write_simulated};
 use trueio_model::units::{parse_bytes, parse_duration_ns};
 use trueio_model::{
@@ -135,7 +135,7 @@ pub enum ValueKind {
 const PERCENTILES_MAX: usize = 20;
 
 /// A number of zones: `4z`.
-pub(crate) fn zones(text: &str) -> Option<u64> {
+pub fn zones(text: &str) -> Option<u64> {
     text.trim().strip_suffix(['z', 'Z']).filter(|digits| !digits.starts_with('+'))?.parse().ok()
 }
 

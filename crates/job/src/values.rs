@@ -99,7 +99,7 @@ impl Values {
     /// True if somebody spoke about the option for this job: not fio's defaults, which hold for all jobs, and of
     /// which it is no news that they have no effect.
     pub(crate) fn is_explicit(&self, option: impl Into<&'static OptionRow>) -> bool {
-        let is_default = |name: &str| name == crate::fio::PRESET;
+        let is_default = |name: &str| name == "fio";
         let row = option.into();
         self.is_set(row) && !matches!(&self.item(row).origin, Origin::Preset { name } if is_default(name))
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fs::OpenOptions;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
-use trueio_job::fio::Surroundings;
+use trueio_fio::language::Surroundings;
 
 /// Longest job file that is read, in bytes; the reader says so of a longer one.
 const FILE_BYTES_MAX: u64 = (16 << 20) + 1;

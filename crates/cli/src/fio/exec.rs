@@ -16,7 +16,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use trueio_job::fio::{FioError, FioRequest};
+use trueio_fio::language::{FioError, FioRequest};
 use trueio_job::{FileUse, Role, user_said};
 use trueio_model::{PhaseRecord, RunRecord, SteadyState, UserPlan};
 use trueio_run::{BandwidthSpan, Observer, Tick, become_user, create_output, user_of, watch_signals};

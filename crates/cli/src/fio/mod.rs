@@ -23,7 +23,7 @@ use crate::machine;
 use crate::{output, progress, run};
 use std::path::Path;
 use std::process::ExitCode;
-use trueio_job::fio::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat};
+use trueio_fio::language::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat};
 use trueio_job::{Beside, FileUse, Machine, Role};
 use trueio_model::{JobPlan, JobSpec, Outcome, Plan, RunRecord};
 use trueio_report::fio::Format;
@@ -59,19 +59,19 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
         _ => {}
     }
     let reading = Reading::default();
-    let request = match trueio_job::fio::read(arguments, &reading) {
+    let request = match trueio_fio::language::read(arguments, &reading) {
         Ok(request) => request,
         Err(error) => return refused(&error.render()),
     };
     let answer = match &request.action {
         Action::Version => Some(format!("{FIO_VERSION}\n")),
         Action::InflateLog(path) => return inflate(path),
-        Action::Help => Some(trueio_job::fio::program_help()),
-        Action::CommandHelp(name) => match trueio_job::fio::command_help(name.as_deref()) {
+        Action::Help => Some(trueio_fio::language::program_help()),
+        Action::CommandHelp(name) => match trueio_fio::language::command_help(name.as_deref()) {
             Some(text) => Some(text),
             None => return refused(&format!("`{}` is not an option", name.as_deref().unwrap_or(""))),
         },
-        Action::EngineHelp(name) => match trueio_job::fio::engine_help(name.as_deref()) {
+        Action::EngineHelp(name) => match trueio_fio::language::engine_help(name.as_deref()) {
             Some(text) => Some(text),
             None => {
                 let name = name.as_deref().unwrap_or("");
@@ -81,9 +81,9 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
                 });
             }
         },
-        Action::DebugHelp => Some(trueio_job::fio::debug_help()),
+        Action::DebugHelp => Some(trueio_fio::language::debug_help()),
         Action::CalibrateIdleness => Some(idle::calibrated()),
-        Action::ShowCommand => Some(trueio_job::fio::show_command(&request.jobs)),
+        Action::ShowCommand => Some(trueio_fio::language::show_command(&request.jobs)),
         Action::ParseOnly => Some(what_was_read(&request)),
         Action::Serve(serve) => return remote::serve(serve, &request.settings),
         Action::Clients(_) if request.settings.debugs(&SHOWN) => {
@@ -115,11 +115,11 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
 pub(crate) fn read_job_file(path: &Path, read: &mut Vec<String>) -> Result<Vec<JobSpec>, Failure> {
     let name = path.to_string_lossy();
     let reading = Reading::default();
-    let text = trueio_job::fio::Surroundings::read_file(&reading, &name)
+    let text = trueio_fio::language::Surroundings::read_file(&reading, &name)
         .map_err(|reason| Failure::refused(format!("job file `{name}` cannot be read\n  because: {reason}")))?;
-    let mut request =
-        trueio_job::fio::read_job_file(&name, &text, &reading).map_err(|error| Failure::refused(error.render()))?;
-    trueio_job::fio::meet_targets(&mut request.jobs, &machine::Live::touching_nothing(), &request.settings)
+    let mut request = trueio_fio::language::read_job_file(&name, &text, &reading)
+        .map_err(|error| Failure::refused(error.render()))?;
+    trueio_fio::language::meet_targets(&mut request.jobs, &machine::Live::touching_nothing(), &request.settings)
         .map_err(|error| Failure::refused(error.render()))?;
     for note in &request.notes {
         eprintln!("note: {note}");
@@ -241,7 +241,7 @@ fn planned(
     may_run: impl Fn(&Plan) -> Result<(), Failure>,
 ) -> Result<Plan, String> {
     let found = machine::Live::touching_nothing();
-    trueio_job::fio::meet_targets(&mut request.jobs, &found, &request.settings).map_err(|error| error.render())?;
+    trueio_fio::language::meet_targets(&mut request.jobs, &found, &request.settings).map_err(|error| error.render())?;
     let check = |plan: &Plan| may_run(plan).and_then(|()| run::refuse_unreachable(plan));
     let machine = Machine { programs: programs(request), beside, ..machine::machine(idle_baseline_ns(&request.jobs)) };
     let mut plan = run::planned(&request.jobs, &machine, check).map_err(Failure::into_text)?;

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
-use trueio_job::fio::{FIO_VERSION, Settings};
+use trueio_fio::language::{FIO_VERSION, Settings};
 use trueio_model::{JobSpec, Plan, RunRecord};
 use trueio_report::fio::{FioOutput, Format, Told, banner, interval_lines, render};
 

@@ -35,8 +35,11 @@ pub(super) fn read_block(text: &str) -> Result<BlockPattern, String> {
     read_pieces(text, &mut |_, _| Err(not_here.to_owned()))
 }
 
-/// The canonical text of a pattern with files in it.
-pub(crate) fn with_files(text: &str, content: &mut FileContent) -> Result<String, String> {
+/// Returns the canonical text of a pattern that may name files (`'name'`), whose bytes `content` returns.
+///
+/// # Errors
+/// Why the text is no pattern, or what `content` reported.
+pub fn with_files(text: &str, content: &mut FileContent) -> Result<String, String> {
     read_pieces(text, content).map(|pattern| write_block(&pattern))
 }
 

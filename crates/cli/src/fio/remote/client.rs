@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
-use trueio_job::fio::{Client, Eta, FIO_VERSION, FioRequest, Settings, Surroundings, read};
+use trueio_fio::language::{Client, Eta, FIO_VERSION, FioRequest, Settings, Surroundings, read};
 use trueio_job::{FileUse, Role};
 use trueio_model::{RunRecord, error_line};
 use trueio_report::fio::{FioOutput, Format, ServerResult, render_clients};
@@ -199,7 +199,7 @@ impl Files {
             words.push("--".to_owned());
             words.extend(client.files.iter().cloned());
             let request = read(&words, self).map_err(|error| error.render())?;
-            let names = trueio_job::fio::log_files(&request.jobs).into_iter().collect();
+            let names = trueio_fio::language::log_files(&request.jobs).into_iter().collect();
             logs = Some(names).filter(|_| client.files_there.is_empty());
         }
         let jobs = Jobs {

@@ -15,7 +15,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
-use trueio_job::fio::{Serve, Settings};
+use trueio_fio::language::{Serve, Settings};
 use trueio_run::{create_output, watch_signals};
 use trueio_wire::Address;
 

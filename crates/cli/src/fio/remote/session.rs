@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use trueio_job::fio::{Action, FioRequest, Settings, Surroundings, read};
+use trueio_fio::language::{Action, FioRequest, Settings, Surroundings, read};
 use trueio_job::{Beside, OptionRow};
 use trueio_model::{JobPlan, LogPlan, PhaseRecord, Plan, Prepare, RunRecord, SteadyState, error_line};
 use trueio_run::{Observer, Request, Tick, watch_signals};

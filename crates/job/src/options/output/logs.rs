@@ -61,9 +61,8 @@ fn plan_logs(values: &JobInput<'_>, decisions: &mut Decisions) -> LogPlan {
     logs
 }
 
-/// The logs of a job of fio's, for who must know before there is a plan; `None` if its words cannot be read, which the
-/// plan says.
-pub(crate) fn logs_of(spec: &JobSpec) -> Option<LogPlan> {
+/// Returns the logs of a job before it is planned; `None` if its options cannot be read, which the plan reports.
+pub fn logs_of(spec: &JobSpec) -> Option<LogPlan> {
     Some(read_logs(&Values::resolve(spec).ok()?))
 }
 

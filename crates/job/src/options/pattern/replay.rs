@@ -114,9 +114,9 @@ fn settings_of(values: &Values) -> Result<ReplaySettings, Refusal> {
     })
 }
 
-/// What a job of fio's replays, for who must know before there is a plan; `None` if it replays nothing or its words
-/// cannot be read, which the plan says.
-pub(crate) fn replay_of(spec: &JobSpec) -> Option<(String, ReplaySettings)> {
+/// Returns the log that a job replays, before the job is planned; `None` if it replays nothing or its options cannot
+/// be read, which the plan reports.
+pub fn replay_of(spec: &JobSpec) -> Option<(String, ReplaySettings)> {
     spec.options.get(READ_IOLOG.name)?;
     let values = Values::resolve(spec).ok()?;
     let log = values.get(READ_IOLOG).map(str::to_owned)?;

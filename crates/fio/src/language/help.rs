@@ -3,8 +3,8 @@
 use super::command_line::{PROGRAM, Takes};
 use super::options::{Fate, FioOption, OPTIONS, find};
 use super::{FIO_VERSION, command_line, engines};
-use crate::table::{TABLE, row};
 use std::fmt::Write as _;
+use trueio_job::table::{TABLE, row};
 use trueio_model::JobSpec;
 
 /// `--help`.

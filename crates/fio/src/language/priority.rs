@@ -5,7 +5,7 @@
 use super::lower::Said;
 use super::problem::Problems;
 use super::value::{BadValue, KbBase, read_number};
-use crate::table::row;
+use trueio_job::table::row;
 
 /// Values of reads and of writes; those of trims, which may stand behind, mean nothing, as in fio.
 type Each<T> = [T; 2];

@@ -8,10 +8,10 @@
 
 use super::lower::{preset, writes};
 use super::{FioError, FioProblem, Settings};
-use crate::facts::{FactsSource, Target};
-use crate::plan::{directory_of, join_path, logs_of, replay_of};
-use crate::table::row;
-use crate::value::{Extent, Value, ValueKind, write_bytes, write_paths};
+use trueio_job::facts::{FactsSource, Target};
+use trueio_job::plan::{directory_of, join_path, logs_of, replay_of};
+use trueio_job::table::row;
+use trueio_job::value::{Extent, Value, ValueKind, write_bytes, write_paths};
 use trueio_model::{EngineKind, JobSpec, LogKind, OpKind, Origin, SpecValue, TargetKind};
 
 /// Looks at the targets of jobs that were read from fio's language, and enters what follows.

@@ -7,7 +7,7 @@
 use super::Word;
 use super::lower::Run;
 use super::problem::Problems;
-use crate::value::pattern_with_files;
+use trueio_job::value::pattern_with_files;
 
 /// The word with bytes in place of files; `None`: a problem was added.
 pub(super) fn with_files(word: &Word, section: &str, run: &mut Run, problems: &mut Problems) -> Option<Word> {

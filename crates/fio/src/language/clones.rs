@@ -4,10 +4,10 @@ use super::Word;
 use super::lower::{Run, Said, preset, writes};
 use super::problem::Problems;
 use super::value::{BadValue, KbBase, read_number, read_size, read_time_ns};
-use crate::plan::splitmix64;
-use crate::table::row;
-use crate::value::{Value, ValueKind, write_bytes, write_duration, write_paths, zones};
 use std::collections::BTreeMap;
+use trueio_job::plan::splitmix64;
+use trueio_job::table::row;
+use trueio_job::value::{Value, ValueKind, write_bytes, write_duration, write_paths, zones};
 use trueio_model::{EngineKind, JobSpec};
 
 /// Most files of all jobs together.

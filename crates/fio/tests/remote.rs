@@ -1,6 +1,6 @@
 //! Command lines of clients and servers: which job files are whose, and what neither takes.
 
-use trueio_job::fio::{Action, Client, FioRequest, Serve, Surroundings, read, read_job_file};
+use trueio_fio::language::{Action, Client, FioRequest, Serve, Surroundings, read, read_job_file};
 
 /// Whom a server reads for; there are no files.
 struct World(Option<&'static str>);

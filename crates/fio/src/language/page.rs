@@ -7,7 +7,7 @@ use super::options::{Fate, OPTIONS};
 use std::fmt::Write as _;
 
 /// Where the rendered part of the page begins and ends.
-const BEGIN: &str = "<!-- begin: rendered from crates/job/src/fio/options.rs; `TRUEIO_BLESS=1 cargo test -p trueio-job` rewrites it -->";
+const BEGIN: &str = "<!-- begin: rendered from crates/fio/src/language/options.rs; `TRUEIO_BLESS=1 cargo test -p trueio-fio` rewrites it -->";
 const END: &str = "<!-- end -->";
 
 /// The rendered part of `docs/from-fio.md`, its marks included.

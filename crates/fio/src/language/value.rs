@@ -8,8 +8,8 @@
 //!
 //! Source: HOWTO of fio 3.42, "Parameter types"; the three-letter forms as measured on 3.33 and 3.42.
 
-use crate::option::OptionRow;
-use crate::value::{EXTENT_BYTES_MAX, ValueKind, write_bytes, write_duration, zones};
+use trueio_job::option::OptionRow;
+use trueio_job::value::{EXTENT_BYTES_MAX, ValueKind, write_bytes, write_duration, zones};
 
 /// A value that cannot be read, and which part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -236,7 +236,7 @@ pub(super) fn translate(row: &OptionRow, text: &str, base: KbBase) -> Result<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::row;
+    use trueio_job::table::row;
 
     fn number(text: &str) -> Result<u64, BadValue> {
         read_number(text, KbBase::Binary)

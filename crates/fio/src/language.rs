@@ -49,7 +49,7 @@ use trueio_model::{JobSpec, Origin};
 /// The version of fio whose behaviour this is; scripts read it from `--version`.
 pub const FIO_VERSION: &str = "fio-3.42";
 /// The origin of what fio does by default and we do not.
-pub(crate) const PRESET: &str = "fio";
+const PRESET: &str = "fio";
 /// Most jobs, clones included.
 const JOBS_MAX: usize = 4096;
 /// Most options of a section, and of `[global]`.
@@ -251,7 +251,7 @@ const DEBUG_PARTS: &[&str] = &[
 
 /// An option with its value, as it was given to a section.
 #[derive(Debug, Clone)]
-pub(in crate::fio) struct Word {
+pub(in crate::language) struct Word {
     asked: Asked,
     /// The value as typed, variables replaced; `None`: given without one.
     value: Option<String>,
@@ -285,7 +285,7 @@ impl Word {
 
 /// A job before its clones are made.
 #[derive(Debug)]
-pub(in crate::fio) struct Section {
+pub(in crate::language) struct Section {
     name: String,
     globals: Rc<Vec<Word>>,
     words: Vec<Word>,

@@ -1,7 +1,7 @@
 //! fio's engines by name: those that are here, under all their names, and why the others are not.
 
-use crate::table::row;
-use crate::value::{Choice, ValueKind};
+use trueio_job::table::row;
+use trueio_job::value::{Choice, ValueKind};
 
 /// Engines of fio that are not here.
 struct Missing {
@@ -236,7 +236,7 @@ pub(super) fn missing() -> impl Iterator<Item = (&'static str, &'static str, &'s
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fio::options::OPTIONS;
+    use crate::language::options::OPTIONS;
 
     /// One that is known under this name would never be told as missing.
     #[test]

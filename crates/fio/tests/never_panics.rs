@@ -6,8 +6,8 @@
 //! is made of. libFuzzer goes further; this much runs in every test run.
 
 use proptest::prelude::*;
-use trueio_job::fio::options::OPTIONS;
-use trueio_job::fio::{FioError, FioRequest, Surroundings, meet_targets, read, read_job_file, show_command};
+use trueio_fio::language::options::OPTIONS;
+use trueio_fio::language::{FioError, FioRequest, Surroundings, meet_targets, read, read_job_file, show_command};
 use trueio_job::{Machine, Target, explain, explain_refusal, plan};
 
 /// One file, which includes itself, and a variable.

@@ -9,11 +9,11 @@ use super::options::{Fate, FioOption, Kind};
 use super::problem::{FioProblem, Problems};
 use super::value::{BadValue, KbBase, drawn_files, listed, read_number, read_time_ns, translate};
 use super::{JOBS_MAX, PRESET, Section, Settings, Surroundings, Word, engines, pattern};
-use crate::option::OptionRow;
-use crate::plan::join_path;
-use crate::table::{overlay, row, value_hint};
-use crate::value::{write_bytes, write_duration};
 use std::collections::{BTreeMap, BTreeSet};
+use trueio_job::option::OptionRow;
+use trueio_job::plan::join_path;
+use trueio_job::table::{overlay, row, value_hint};
+use trueio_job::value::{write_bytes, write_duration};
 use trueio_model::{EngineKind, FioJob, FioWord, JobSpec, Origin, SpecValue};
 
 /// Most words that all jobs keep together.

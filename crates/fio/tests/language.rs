@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use trueio_job::fio::options::{Fate, OPTIONS, find};
-use trueio_job::fio::{
+use trueio_fio::language::options::{Fate, OPTIONS, find};
+use trueio_fio::language::{
     Action, Eta, FioError, FioRequest, OutputFormat, Surroundings, command_help, engine_help, program_help, read,
     read_job_file, render_table, show_command,
 };
+use trueio_job::TABLE;
 use trueio_model::{JobSpec, Origin};
 
 /// Files and variables that are only described.
@@ -867,5 +868,40 @@ fn a_file_for_buffers_is_left_alone_or_refused() {
     }
     for said in ["mmapshared:b", "mmap:", "malloc:b"] {
         assert!(wrong(&format!("--name=a --size=1m --mem={said}")).render().contains(said), "{said}");
+    }
+}
+
+/// Goal: a user of fio finds its options under fio's names.
+/// Method: the list of fio 3.42's options stands in `tests/fio-names.txt` (name, alias), made
+/// from `fio --cmdhelp`; the options of single engines, which that list lacks, stand here.
+#[test]
+fn rows_marked_as_fio_options_are_exactly_those_in_fios_list() {
+    const OF_ENGINES: [&str; 19] = [
+        "hipri",
+        "fixedbufs",
+        "registerfiles",
+        "sqthread_poll",
+        "sqthread_poll_cpu",
+        "force_async",
+        "nonvectored",
+        "program",
+        "grace_time",
+        "std_redirect",
+        "uncached",
+        "cmdprio_bssplit",
+        "nowait",
+        "cpuload",
+        "cpuchunks",
+        "cpumode",
+        "exit_on_io_done",
+        "hipri_percentage",
+        "stat_type",
+    ];
+    let known: BTreeSet<&str> = include_str!("fio-names.txt").split_whitespace().chain(OF_ENGINES).collect();
+    for row in TABLE {
+        assert_eq!(row.is_in_fio, known.contains(row.name), "{}", row.name);
+        for alias in row.fio_names {
+            assert!(known.contains(alias), "{}: `{alias}` is not fio's", row.name);
+        }
     }
 }

@@ -5,14 +5,14 @@
 //! read here, is kept for fio's outputs, has no effect for a reason that is told, or is refused with
 //! a reason and the nearest thing that works.
 //!
-//! Where our own table (`crate::table`) gets a row under fio's name, the row has it, whatever this
+//! Where our own table (`trueio_job::table`) gets a row under fio's name, the row has it, whatever this
 //! table says; only what the reader handles itself stays with the reader.
 //!
 //! Names, kinds, defaults and words: `fio --cmdhelp=all` of 3.42; options of single engines: their
 //! documentation, HOWTO of fio 3.42. Tiers: how often an option occurs in 52 public repositories.
 
-use crate::option::OptionRow;
-use crate::table::row;
+use trueio_job::option::OptionRow;
+use trueio_job::table::row;
 
 /// One option of fio.
 #[derive(Debug, Clone, Copy)]

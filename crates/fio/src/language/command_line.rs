@@ -12,9 +12,9 @@
 use super::engines;
 use super::options::{FioOption, Kind, OPTIONS, find};
 use super::problem::{Place, Problems};
-use crate::option::OptionRow;
-use crate::table::{TABLE, row};
 use std::rc::Rc;
+use trueio_job::option::OptionRow;
+use trueio_job::table::{TABLE, row};
 
 /// Most words of a command line.
 const WORDS_MAX: usize = 100_000;
