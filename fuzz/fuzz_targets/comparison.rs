@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let gates: Vec<Gate> = text.lines().take(3).filter_map(|line| Gate::parse(line).ok()).collect();
     let record = trueio_report::parse(text).ok().map(|record| StoredRun::Record(Box::new(record)));
-    let Some(run) = record.or_else(|| trueio_foreign::parse_fio(text).ok().map(StoredRun::Fio)) else { return };
+    let Some(run) = record.or_else(|| trueio_fio::results::parse(text).ok().map(StoredRun::Fio)) else { return };
     let named = |name: &str| Named { name: name.to_owned(), run: run.clone() };
     let Ok(compared) = compare_runs(&[named("a"), named("b")], 0.05) else { return };
     for answer in compared.parts.iter().flat_map(|part| &part.answers) {

@@ -1,13 +1,13 @@
 //! Whatever a peer of a fio client or server sends, it is a message or an error.
 //!
 //! Run: `cargo +nightly fuzz run fio_wire`, or without cargo-fuzz as fuzz/README.md says.
-//! `crates/wire/tests/frames.rs` holds the same entry points to the same on stable.
+//! `crates/fio/tests/frames.rs` holds the same entry points to the same on stable.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trueio_wire::frame::TO_SERVER_BYTES_MAX;
-use trueio_wire::{Address, ToClient, ToServer, read_magic, receive, send};
+use trueio_fio::wire::frame::TO_SERVER_BYTES_MAX;
+use trueio_fio::wire::{Address, ToClient, ToServer, read_magic, receive, send};
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = read_magic(&mut &bytes[..]);

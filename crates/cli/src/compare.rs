@@ -423,7 +423,7 @@ fn stored(name: &str) -> Result<Named, Failure> {
         let text = String::from_utf8_lossy(&bytes);
         let is_fio = text.contains("\"fio version\"") && !text.contains("trueio-record");
         if is_fio {
-            let run = trueio_foreign::parse_fio(&text).map_err(|e| {
+            let run = trueio_fio::results::parse(&text).map_err(|e| {
                 Failure::refused(crate::failure::chain(
                     &format!("`{name}` is no run of fio's that can be read"),
                     Some(&e),

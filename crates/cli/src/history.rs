@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 use trueio_device::{System, target_facts};
-use trueio_foreign::FioRun;
+use trueio_model::ForeignRun;
 use trueio_model::{DeviceIdentity, RunRecord, units};
 use trueio_store::{Device, Filter, Source, Store, StoreError, Stored};
 
@@ -163,7 +163,7 @@ pub(crate) fn find(name: &str) -> Result<RunRecord, Failure> {
 /// What the history keeps of a run.
 enum Document {
     Record(Box<RunRecord>),
-    Fio(FioRun),
+    Fio(ForeignRun),
 }
 
 fn document(stored: &Stored) -> Result<Document, Failure> {
@@ -175,7 +175,7 @@ fn document(stored: &Stored) -> Result<Document, Failure> {
         Source::Trueio => {
             trueio_report::parse(&stored.json).map(|r| Document::Record(Box::new(r))).map_err(|e| refused(&e))
         }
-        Source::Fio => trueio_foreign::parse_fio(&stored.json).map(Document::Fio).map_err(|e| refused(&e)),
+        Source::Fio => trueio_fio::results::parse(&stored.json).map(Document::Fio).map_err(|e| refused(&e)),
     }
 }
 

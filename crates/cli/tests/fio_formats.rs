@@ -353,7 +353,7 @@ fn json(lines: &[&str]) -> Vec<String> {
         };
         if bins {
             let middle: u64 = key.trim().trim_matches('"').parse().unwrap_or_else(|e| panic!("{line}: {e}"));
-            assert_eq!(trueio_report::fio::bucket_middle(middle), middle, "{line}");
+            assert_eq!(trueio_fio::outputs::bucket_middle(middle), middle, "{line}");
             assert!(value.bytes().all(|b| b.is_ascii_digit()), "{line}");
             continue;
         }

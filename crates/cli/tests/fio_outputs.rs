@@ -7,7 +7,7 @@ mod common;
 use common::{Ran, Sandbox, real_fio, tool};
 use serde_json::Value;
 use std::fs;
-use trueio_foreign::parse_fio;
+use trueio_fio::results::parse as parse_fio;
 
 fn fio(sandbox: &Sandbox, line: &str) -> Ran {
     let mut words = vec!["fio"];

@@ -554,8 +554,8 @@ fn ended(mut client: Child) -> Ran {
 
 /// A server that sends these logs (prefix, suffix) and goes away. It says what the client said, so it is of its version.
 fn server_that_sends(place: &std::path::Path, logs: Vec<(String, String)>) -> (String, std::thread::JoinHandle<()>) {
-    use trueio_wire::frame::{TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX};
-    use trueio_wire::{LogPart, Planned, ToClient, ToServer, read_magic, receive, send, write_magic};
+    use trueio_fio::wire::frame::{TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX};
+    use trueio_fio::wire::{LogPart, Planned, ToClient, ToServer, read_magic, receive, send, write_magic};
     let path = place.join("bad");
     let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
     let serve = move || {

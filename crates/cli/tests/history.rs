@@ -294,7 +294,7 @@ fn records_of_files_are_imported_once_and_what_cannot_be_read_imports_nothing() 
 #[test]
 fn a_result_of_fio_is_kept_without_a_verdict_and_never_reported_as_a_record() {
     let sandbox = Sandbox::new();
-    let path = format!("{}/../foreign/tests/fio/json+-3.42.json", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../fio/tests/results/json+-3.42.json", env!("CARGO_MANIFEST_DIR"));
     let ran = sandbox.run(&["history", "import", &path]);
     ran.assert_code(0);
     assert!(ran.out.contains("  result of fio, without evidence  "), "{ran:?}");
@@ -318,7 +318,7 @@ fn a_result_of_fio_is_kept_without_a_verdict_and_never_reported_as_a_record() {
 fn what_is_exported_whole_is_the_same_history_elsewhere() {
     let (here, there) = (Sandbox::new(), Sandbox::new());
     let (_, record) = here.record(QUICK);
-    let fio = format!("{}/../foreign/tests/fio/cli_global_two_jobs.json", env!("CARGO_MANIFEST_DIR"));
+    let fio = format!("{}/../fio/tests/results/cli_global_two_jobs.json", env!("CARGO_MANIFEST_DIR"));
     here.run(&["history", "import", &fio]).assert_code(0);
     here.run(&["history", "tag", &record.id, "a", "b"]).assert_code(0);
     here.run(&["history", "note", &record.id, "words\n“and” signs"]).assert_code(0);
@@ -363,7 +363,7 @@ fn a_table_of_all_figures_is_the_same_in_csv_and_parquet() {
         phase.checks[0].outcome = trueio_model::CheckOutcome::Contradicted;
         phase.checks[0].sentence = "Nothing of it, \"really\", reached the disk.\n".into();
     });
-    let fio = format!("{}/../foreign/tests/fio/cli_global_two_jobs.json", env!("CARGO_MANIFEST_DIR"));
+    let fio = format!("{}/../fio/tests/results/cli_global_two_jobs.json", env!("CARGO_MANIFEST_DIR"));
     sandbox.run(&["history", "import", &path, &fio]).assert_code(0);
     sandbox.run(&["history", "export", "table.csv"]).assert_code(0);
     sandbox.run(&["history", "export", "table.parquet"]).assert_code(0);

@@ -11,7 +11,7 @@ use crate::answer::{conclusion_of, figure_percent, shape_obstacle};
 use crate::circumstances;
 use crate::fio;
 use crate::sample::Sample;
-use trueio_foreign::FioRun;
+use trueio_model::ForeignRun;
 use trueio_model::{
     Answer, Basis, Circumstance, Conclusion, EvidenceLevel, Figure, Histogram, JobRecord, Metric, Outcome, Part,
     PhaseRecord, Ratio, RunRecord, SeriesRow, Side, Slice, Verdict, format_utc,
@@ -24,7 +24,7 @@ pub enum StoredRun {
     /// One of this program's.
     Record(Box<RunRecord>),
     /// One of fio's.
-    Fio(FioRun),
+    Fio(ForeignRun),
 }
 
 /// A run and what it is called.
@@ -205,7 +205,7 @@ fn entries(named: &Named) -> Vec<(String, Entry)> {
 }
 
 /// When fio wrote its result; empty if it does not say.
-fn when(run: &FioRun) -> String {
+fn when(run: &ForeignRun) -> String {
     if run.timestamp_unix_s == 0 { String::new() } else { format_utc(run.timestamp_unix_s) }
 }
 

@@ -2,13 +2,12 @@
 //!
 //! ```text
 //! TOML job file ─┐
-//! fio's words ───┤
 //! flags ─────────┼─ JobSpec ── plan(specs, facts, machine) ── Plan, or a Refusal
 //! presets ───────┘
 //! ```
 //!
 //! [`table`] is the one list of options; everything else is made from it: the readers of job files
-//! ([`toml`]), flags ([`flags`]) and fio's language ([`fio`]), the reference page and the help ([`mod@reference`]), and the list
+//! ([`toml`]) and flags ([`flags`]), the reference page and the help ([`mod@reference`]), and the list
 //! of values with their origins that [`explain()`] prints. [`plan()`] is a pure function: the facts about
 //! targets come in through [`FactsSource`], so nothing here opens, reads or touches a device.
 

@@ -15,6 +15,7 @@ mod error;
 mod evidence;
 mod fact;
 mod facts;
+mod foreign;
 mod histogram;
 mod identity;
 mod iolog;
@@ -53,6 +54,7 @@ pub use facts::{
     AtomicWriteFacts, CpuFacts, DirectFacts, DirectSupport, DiskFacts, DiskLimits, Environment, FilesystemFacts, Layer,
     NamedFact, TargetFacts, TargetKind, Transport, WriteCache, ZoneModel,
 };
+pub use foreign::{ForeignDirection, ForeignJob, ForeignLatency, ForeignLatencyKind, ForeignOp, ForeignRun};
 pub use histogram::{BUCKET_COUNT, Histogram, HistogramError, MAX_TRACKABLE_NS};
 pub use identity::{DeviceIdentity, IdentityKind, Sameness};
 pub use iolog::{

@@ -10,7 +10,6 @@
 
 mod comparison;
 mod facts;
-pub mod fio;
 mod hdr;
 mod html;
 mod json;

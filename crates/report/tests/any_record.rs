@@ -5,7 +5,6 @@ mod fixture;
 use proptest::prelude::*;
 use serde_json::Value;
 use trueio_model::RunRecord;
-use trueio_report::fio::{FioOutput, Format, render};
 use trueio_report::{Style, hdr_log, html, json, parse, terminal};
 
 /// Every path to a number, a string or a list in the value, in order.
@@ -77,23 +76,6 @@ fn report(record: &RunRecord) {
         let end = begin + page[begin..].find("</svg>").unwrap() + 6;
         let plot = roxmltree::Document::parse(&page[begin..end]).unwrap();
         assert!(!plot.descendants().any(|n| n.attributes().any(|a| a.value().contains("NaN"))));
-    }
-    for terse_version in 2..=5 {
-        let options = FioOutput { formats: vec![Format::Terse, Format::Normal], terse_version, ..FioOutput::default() };
-        assert!(!render(record, &options).contains("NaN"));
-    }
-    // fio's JSON is JSON whatever stands in the record, and its buckets hold all that was measured.
-    let document = render(record, &FioOutput { formats: vec![Format::JsonPlus], ..FioOutput::default() });
-    let document: Value = serde_json::from_str(&document).unwrap();
-    for job in document["jobs"].as_array().unwrap() {
-        for direction in ["read", "write", "trim"] {
-            let clat = &job[direction]["clat_ns"];
-            let Some(bins) = clat["bins"].as_object() else { continue };
-            assert_eq!(bins.values().map(|n| n.as_u64().unwrap()).sum::<u64>(), clat["N"].as_u64().unwrap());
-            for percentile in clat["percentile"].as_object().unwrap().values() {
-                assert!(percentile.as_u64() >= clat["min"].as_u64() && percentile.as_u64() <= clat["max"].as_u64());
-            }
-        }
     }
     // A count beyond 2^63 is an error there, which is as good.
     let _ = hdr_log(record);

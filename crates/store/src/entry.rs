@@ -1,6 +1,6 @@
 //! A run's line in the list: what can be said without reading its record.
 
-use trueio_foreign::FioRun;
+use trueio_model::ForeignRun;
 use trueio_model::{Outcome, RunRecord, Verdict, units};
 
 /// Whose document a run's text is.
@@ -96,7 +96,7 @@ impl Entry {
     }
 
     /// What the list says of a result of fio.
-    pub(crate) fn of_fio(run: &FioRun) -> Self {
+    pub(crate) fn of_fio(run: &ForeignRun) -> Self {
         let mut targets: Vec<&str> = Vec::new();
         for job in &run.jobs {
             for name in ["filename", "directory"] {

@@ -34,7 +34,7 @@ pub use schema::SCHEMA_VERSION;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use trueio_foreign::FioRun;
+use trueio_model::ForeignRun;
 use trueio_model::{RunRecord, TargetFacts};
 
 /// The history's file name in its directory.
@@ -97,7 +97,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::insert`]; the same text has the same id.
-    pub fn insert_fio(&mut self, run: &FioRun) -> Result<String, StoreError> {
+    pub fn insert_fio(&mut self, run: &ForeignRun) -> Result<String, StoreError> {
         let entry = Entry::of_fio(run);
         // fio's JSON has no version of its own form, and nothing that would tell the device.
         self.add(&entry, 0, &run.json, &[])?;

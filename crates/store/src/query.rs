@@ -26,7 +26,7 @@ pub struct Stored {
     /// Its line in the list.
     pub entry: Entry,
     /// The text as it was written: of trueio for `trueio_report::parse`, which reads every version; of
-    /// fio for `trueio_foreign::parse_fio`.
+    /// fio for `trueio_fio::results::parse`.
     pub json: String,
 }
 

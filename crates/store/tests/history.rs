@@ -330,24 +330,6 @@ fn a_list_can_be_by_kind_and_since() {
     assert_eq!(starts(Filter { since_unix_s: Some(u64::MAX), ..ALL }), [0u64; 0]);
 }
 
-#[test]
-fn a_result_of_fio_is_kept_as_fios_word_once_and_as_it_was() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::open(folder.path()).unwrap();
-    let text = include_str!("../../foreign/tests/fio/cli_global_two_jobs.json");
-    let run = trueio_foreign::parse_fio(text).unwrap();
-    let id = store.insert_fio(&run).unwrap();
-    let stored = store.get(&id).unwrap();
-    assert_eq!(trueio_foreign::parse_fio(&stored.json).unwrap(), run);
-    assert_eq!((stored.entry.source, stored.entry.kind.as_str()), (Source::Fio, "fio"));
-    assert_eq!((stored.entry.verdict.as_str(), stored.entry.devices.len()), ("", 0), "nobody looked");
-    assert!(stored.entry.summary.starts_with("fio-3.33, 2 jobs, up to "), "{}", stored.entry.summary);
-    assert!(matches!(store.insert_fio(&run), Err(StoreError::AlreadyThere { .. })));
-    let failed = trueio_foreign::parse_fio(include_str!("../../foreign/tests/fio/err_enospc.json")).unwrap();
-    let id = store.insert_fio(&failed).unwrap();
-    assert_eq!(store.get(&id).unwrap().entry.outcome, "failed");
-}
-
 const INSERTED: &str = "one more record is on the disk";
 const CHILD_FOLDER: &str = "TRUEIO_STORE_TEST_CHILD_FOLDER";
 /// Which of several processes it is: their ids must differ.

@@ -13,7 +13,7 @@ use std::hint::black_box;
 use std::time::Instant;
 use trueio_device::{ProcessorTicks, System, processor_ticks};
 use trueio_fio::language::IdleProf;
-use trueio_report::fio::Idleness;
+use trueio_fio::outputs::Idleness;
 
 /// How often a piece of work is done on a processor; the quickest counts, for others want it, too.
 const PIECES: usize = 100;

@@ -24,9 +24,9 @@ use crate::{output, progress, run};
 use std::path::Path;
 use std::process::ExitCode;
 use trueio_fio::language::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat};
+use trueio_fio::outputs::Format;
 use trueio_job::{Beside, FileUse, Machine, Role};
 use trueio_model::{JobPlan, JobSpec, Outcome, Plan, RunRecord};
-use trueio_report::fio::Format;
 use trueio_run::{Request, watch_signals};
 
 pub(crate) const ABOUT: &str = "fio's own command line and job files";

@@ -13,8 +13,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 use trueio_fio::language::{FIO_VERSION, Settings};
+use trueio_fio::outputs::{FioOutput, Format, Told, banner, interval_lines, render};
 use trueio_model::{JobSpec, Plan, RunRecord};
-use trueio_report::fio::{FioOutput, Format, Told, banner, interval_lines, render};
 
 /// Where results go, and what was written there already.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use serde_json::Value;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use trueio_foreign::FioRun;
 use trueio_job::{FileUse, Role};
+use trueio_model::ForeignRun;
 use trueio_model::RunRecord;
 use trueio_store::{Store, StoreError};
 
@@ -28,7 +28,7 @@ struct Incoming {
 
 enum What {
     Record { record: Box<RunRecord>, json: String },
-    Fio(FioRun),
+    Fio(ForeignRun),
 }
 
 /// `trueio history import`.
@@ -105,9 +105,11 @@ fn runs_of(text: &str) -> Result<Vec<Incoming>, String> {
     if text.contains(PORTABLE_FORMAT) {
         return entries_of(text);
     }
-    match trueio_foreign::parse_fio(text) {
+    match trueio_fio::results::parse(text) {
         Ok(run) => Ok(plain(What::Fio(run))),
-        Err(trueio_foreign::FioError::NotFio | trueio_foreign::FioError::NoJson) => Err(said(&not_a_record)),
+        Err(trueio_fio::results::ResultError::NotFio | trueio_fio::results::ResultError::NoJson) => {
+            Err(said(&not_a_record))
+        }
         Err(error) if text.contains("\"fio version\"") => Err(said(&error)),
         Err(_) => Err(said(&not_a_record)),
     }
@@ -138,7 +140,7 @@ fn entries_of(text: &str) -> Result<Vec<Incoming>, String> {
         let said = |e: &dyn std::error::Error| at(chain(&e.to_string(), e.source()));
         let what = match field("source") {
             Some("trueio") => record_of(trueio_report::parse(&json).map_err(|e| said(&e))?, &json).map_err(at)?,
-            Some("fio") => What::Fio(trueio_foreign::parse_fio(&json).map_err(|e| said(&e))?),
+            Some("fio") => What::Fio(trueio_fio::results::parse(&json).map_err(|e| said(&e))?),
             _ => return Err(at("its `source` is neither trueio nor fio".to_owned())),
         };
         let tags = value.get("tags").and_then(Value::as_array);

@@ -5,8 +5,8 @@
 //! word: level E0, no verdict, and only the percentiles that fio itself gave.
 
 use std::fmt::Write as _;
-use trueio_foreign::{FioDirection, FioJob, FioOp, FioRun};
 use trueio_model::{CheckOutcome, PhaseRecord, RunRecord, Verdict, units};
+use trueio_model::{ForeignDirection, ForeignJob, ForeignOp, ForeignRun};
 use trueio_report::clean;
 use trueio_store::Entry;
 
@@ -88,17 +88,18 @@ fn reasons(phase: &PhaseRecord) -> String {
 }
 
 /// The rows of a result of fio.
-pub(super) fn of_fio(run: &FioRun) -> Vec<Figure> {
+pub(super) fn of_fio(run: &ForeignRun) -> Vec<Figure> {
     let mut figures = Vec::new();
     for job in &run.jobs {
-        let transfers: u64 = job.ops.iter().filter(|op| op.direction != FioDirection::Sync).map(|op| op.io_count).sum();
+        let transfers: u64 =
+            job.ops.iter().filter(|op| op.direction != ForeignDirection::Sync).map(|op| op.io_count).sum();
         let mut cpu_ns_per_io = job.cpu_ns.filter(|_| transfers > 0).map(|ns| ns / transfers as f64);
         figures.extend(job.ops.iter().map(|op| fio_row(run, job, op, cpu_ns_per_io.take())));
     }
     figures
 }
 
-fn fio_row(run: &FioRun, job: &FioJob, op: &FioOp, cpu_ns_per_io: Option<f64>) -> Figure {
+fn fio_row(run: &ForeignRun, job: &ForeignJob, op: &ForeignOp, cpu_ns_per_io: Option<f64>) -> Figure {
     let latency = op.headline();
     let percentile = |percent| latency.and_then(|l| l.percentile_ns(percent));
     Figure {
@@ -129,7 +130,7 @@ fn fio_row(run: &FioRun, job: &FioJob, op: &FioOp, cpu_ns_per_io: Option<f64>) -
 }
 
 /// What a job of fio did, in fio's own options.
-fn fio_load(run: &FioRun, job: &FioJob) -> String {
+fn fio_load(run: &ForeignRun, job: &ForeignJob) -> String {
     const NAMES: [&str; 9] =
         ["rw", "bs", "ioengine", "iodepth", "numjobs", "direct", "fsync", "fdatasync", "rate_iops"];
     let given = NAMES.iter().filter_map(|name| Some(format!("{name}={}", job.option(run, name)?)));
@@ -138,7 +139,7 @@ fn fio_load(run: &FioRun, job: &FioJob) -> String {
 }
 
 /// A result of fio as text: what it is, and what it is not.
-pub(super) fn fio_text(run: &FioRun, entry: &Entry) -> String {
+pub(super) fn fio_text(run: &ForeignRun, entry: &Entry) -> String {
     let mut out = format!(
         "result of {}  {}  id {}\n\nThis is fio's own word. Nobody watched the kernel or the disk meanwhile, so there \
          is no\nevidence (level E0) and no verdict.\n\n",

@@ -19,15 +19,15 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 use trueio_fio::language::{Client, Eta, FIO_VERSION, FioRequest, Settings, Surroundings, read};
-use trueio_job::{FileUse, Role};
-use trueio_model::{RunRecord, error_line};
-use trueio_report::fio::{FioOutput, Format, ServerResult, render_clients};
-use trueio_report::progress_line;
-use trueio_run::{create_output, open_output, watch_signals};
-use trueio_wire::frame::{TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX};
-use trueio_wire::{
+use trueio_fio::outputs::{FioOutput, Format, ServerResult, render_clients};
+use trueio_fio::wire::frame::{TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX};
+use trueio_fio::wire::{
     Address, Jobs, LogPart, Progress, ToClient, ToServer, WireError, read_magic, receive, send, write_magic,
 };
+use trueio_job::{FileUse, Role};
+use trueio_model::{RunRecord, error_line};
+use trueio_report::progress_line;
+use trueio_run::{create_output, open_output, watch_signals};
 
 /// Most servers of one client.
 const SERVERS_MAX: usize = 1024;

@@ -13,7 +13,7 @@
 //! It ends with its client (the connection closes) and with its server (a signal of the kernel).
 //!
 //! No one is asked who they are, and nothing is encrypted: by itself a server listens on the loopback address, a
-//! socket of the file system is its user's alone. What crosses is described in `crates/wire`.
+//! socket of the file system is its user's alone. `trueio_fio::wire` defines the messages.
 
 mod client;
 mod server;
@@ -25,7 +25,7 @@ pub(super) use server::{LISTEN, listen, serve};
 pub(super) use session::{SESSION, command as session};
 
 use std::time::Duration;
-use trueio_wire::{Hello, PROTOCOL};
+use trueio_fio::wire::{Hello, PROTOCOL};
 
 /// How long the other side may take to say who it is.
 const HANDSHAKE: Duration = Duration::from_secs(30);

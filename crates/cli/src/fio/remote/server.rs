@@ -16,8 +16,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use trueio_fio::language::{Serve, Settings};
+use trueio_fio::wire::Address;
 use trueio_run::{create_output, watch_signals};
-use trueio_wire::Address;
 
 /// The first word of a server in the background; then what it was handed, its socket's path and its process number's
 /// file (or nothing), and what it permits.

@@ -24,13 +24,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use trueio_fio::language::{Action, FioRequest, Settings, Surroundings, read};
+use trueio_fio::wire::frame::{TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX};
+use trueio_fio::wire::{
+    Jobs, LogPart, Planned, Progress, ToClient, ToServer, WireError, read_magic, receive, send, write_magic,
+};
 use trueio_job::{Beside, OptionRow};
 use trueio_model::{JobPlan, LogPlan, PhaseRecord, Plan, Prepare, RunRecord, SteadyState, error_line};
 use trueio_run::{Observer, Request, Tick, watch_signals};
-use trueio_wire::frame::{TO_CLIENT_BYTES_MAX, TO_SERVER_BYTES_MAX};
-use trueio_wire::{
-    Jobs, LogPart, Planned, Progress, ToClient, ToServer, WireError, read_magic, receive, send, write_magic,
-};
 
 /// The first word of a session's command line; then what it was handed, and what its server permits.
 pub(in crate::fio) const SESSION: &str = "--trueio-session";

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream,
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
-use trueio_wire::{Address, Family};
+use trueio_fio::wire::{Address, Family};
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(10);

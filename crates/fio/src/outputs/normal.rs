@@ -8,11 +8,11 @@ use super::buckets::{deviation_ns, percentiles};
 use super::entry::{Document, Entry, Figures, LATENCY_LIMITS, Samples, Target};
 use super::json::{ctime, outcome};
 use super::steady::{self, mean};
-use crate::text::clean;
 use std::fmt::Write as _;
 use trueio_model::{
     CheckOutcome, CriterionPlan, CriterionSpan, CriterionVariable, Histogram, IoPriority, OpKind, Outcome, Unified,
 };
+use trueio_report::clean;
 
 const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];

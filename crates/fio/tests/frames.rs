@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use std::io::{Cursor, Read};
-use trueio_wire::frame::{MAGIC, TO_SERVER_BYTES_MAX};
-use trueio_wire::*;
+use trueio_fio::wire::frame::{MAGIC, TO_SERVER_BYTES_MAX};
+use trueio_fio::wire::*;
 
 fn hello() -> Hello {
     Hello { protocol: PROTOCOL, version: "1.2.3".to_owned(), machine: "m".to_owned() }

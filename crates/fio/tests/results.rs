@@ -1,19 +1,20 @@
 //! fio's JSON as fio wrote it, and as nobody should have written it.
 
 use proptest::prelude::*;
-use trueio_foreign::{FioDirection, FioError, FioLatencyKind, FioRun, parse_fio};
+use trueio_fio::results::{ResultError, parse as parse_fio};
+use trueio_model::{ForeignDirection, ForeignLatencyKind, ForeignRun};
 
 fn sample(name: &str) -> String {
     let path = format!("{}/tests/fio/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).expect(&path)
 }
 
-fn read(name: &str) -> FioRun {
+fn read(name: &str) -> ForeignRun {
     parse_fio(&sample(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
 /// name, direction, I/Os, bytes of every row.
-fn rows(run: &FioRun) -> Vec<(&str, FioDirection, u64, u64)> {
+fn rows(run: &ForeignRun) -> Vec<(&str, ForeignDirection, u64, u64)> {
     run.jobs
         .iter()
         .flat_map(|job| job.ops.iter().map(|op| (job.name.as_str(), op.direction, op.io_count, op.byte_count)))
@@ -29,10 +30,10 @@ fn a_result_with_buckets_gives_histograms_whose_percentiles_are_fios() {
     assert_eq!(job.option(&run, "iodepth"), Some("8"));
     assert_eq!(job.option(&run, "ioengine"), Some("libaio"), "a global option holds for the job");
     let read = &job.ops[0];
-    assert_eq!((read.direction, read.io_count, read.byte_count), (FioDirection::Read, 108_494, 444_391_424));
+    assert_eq!((read.direction, read.io_count, read.byte_count), (ForeignDirection::Read, 108_494, 444_391_424));
     assert_eq!((read.elapsed_ns, read.ios_per_s), (2_001_000_000, Some(54_219.890_055)));
     let lat = read.headline().expect("a latency");
-    assert_eq!((lat.kind, lat.count, lat.max_ns), (FioLatencyKind::Total, 108_494, 24_563_136));
+    assert_eq!((lat.kind, lat.count, lat.max_ns), (ForeignLatencyKind::Total, 108_494, 24_563_136));
     assert_eq!((lat.percentile_ns(99.0), lat.percentile_ns(95.0)), (Some(806_912), None));
     let histogram = lat.histogram.as_ref().expect("json+ has buckets");
     assert_eq!(histogram.count(), lat.count);
@@ -42,7 +43,7 @@ fn a_result_with_buckets_gives_histograms_whose_percentiles_are_fios() {
         assert!(ours.abs_diff(ns) as f64 <= ns as f64 / 128.0, "p{percent}: {ours} for fio's {ns}");
     }
     let sync = job.ops.last().expect("sync calls");
-    assert_eq!((sync.direction, sync.io_count, sync.ios_per_s), (FioDirection::Sync, 2913, None));
+    assert_eq!((sync.direction, sync.io_count, sync.ios_per_s), (ForeignDirection::Sync, 2913, None));
     // 3.475 % + 14.325 % of 4 s.
     assert!((job.cpu_ns.expect("CPU time") - 0.178 * 4e9).abs() < 1e3);
 }
@@ -52,10 +53,14 @@ fn plain_json_has_percentiles_and_no_histogram() {
     let run = read("cli_global_two_jobs.json");
     assert_eq!(
         rows(&run).iter().map(|r| (r.0, r.1, r.2)).collect::<Vec<_>>(),
-        [("a", FioDirection::Read, 972), ("a", FioDirection::Write, 1028), ("b", FioDirection::Write, 1000)]
+        [
+            ("a", ForeignDirection::Read, 972),
+            ("a", ForeignDirection::Write, 1028),
+            ("b", ForeignDirection::Write, 1000)
+        ]
     );
     let lat = run.jobs[0].ops[0].headline().expect("a latency");
-    assert_eq!((lat.kind, lat.histogram.is_none()), (FioLatencyKind::Completion, true));
+    assert_eq!((lat.kind, lat.histogram.is_none()), (ForeignLatencyKind::Completion, true));
     assert!(lat.percentile_ns(99.9).is_some());
 }
 
@@ -63,18 +68,18 @@ fn plain_json_has_percentiles_and_no_histogram() {
 fn a_failed_job_keeps_its_error_number() {
     let run = read("err_enospc.json");
     assert_eq!(run.jobs[0].error, 28);
-    assert_eq!(rows(&run), [("err", FioDirection::Write, 1, 0)]);
+    assert_eq!(rows(&run), [("err", ForeignDirection::Write, 1, 0)]);
 }
 
 #[test]
 fn a_unified_report_is_one_mixed_row_and_never_counted_twice() {
     assert_eq!(
         rows(&read("unified_mixed.json")).iter().map(|r| (r.1, r.2)).collect::<Vec<_>>(),
-        [(FioDirection::Mixed, 16_384)]
+        [(ForeignDirection::Mixed, 16_384)]
     );
     assert_eq!(
         rows(&read("unified_both.json")).iter().map(|r| (r.1, r.2)).collect::<Vec<_>>(),
-        [(FioDirection::Read, 8160), (FioDirection::Write, 8224)]
+        [(ForeignDirection::Read, 8160), (ForeignDirection::Write, 8224)]
     );
 }
 
@@ -112,7 +117,7 @@ fn what_is_no_result_of_fio_3_is_refused_by_its_name() {
     assert!(refused("{\"fio version\": \"fio-4.0\", \"jobs\": []}").contains("fio-4.0"));
     assert!(refused("{\"fio version\": \"fio-3.1\"}").contains("`jobs`"));
     let whole = sample("json+-3.42.json");
-    assert!(matches!(parse_fio(&whole[..whole.len() / 2]), Err(FioError::Damaged(_))));
+    assert!(matches!(parse_fio(&whole[..whole.len() / 2]), Err(ResultError::Damaged(_))));
     for (from, to, path) in [
         ("\"total_ios\" : 108494", "\"total_ios\" : -1", "jobs[0].read.total_ios"),
         ("\"iops\" : 54219.890055", "\"iops\" : \"many\"", "jobs[0].read.iops"),

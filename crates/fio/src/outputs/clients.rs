@@ -7,9 +7,9 @@
 
 use super::entry::{Document, Entry};
 use super::{FioOutput, Format, json, normal, terse};
-use crate::text::clean;
 use std::fmt::Write as _;
 use trueio_model::RunRecord;
+use trueio_report::clean;
 
 /// What a server gave.
 #[derive(Debug, Clone, Copy)]

@@ -3,13 +3,15 @@
 //! `expected/fio-shape.txt` lists the keys of a json+ document of fio 3.42 with their types, in order. Of
 //! options, percentiles and buckets, whose keys depend on the job, only the type is there.
 
+#[path = "../../report/tests/fixture/mod.rs"]
 mod fixture;
 
 use serde_json::Value;
 use std::fmt::Write as _;
-use trueio_foreign::{FioDirection, FioLatencyKind, parse_fio};
+use trueio_fio::outputs::{FioOutput, Format, bucket_middle, render};
+use trueio_fio::results::parse as parse_fio;
 use trueio_model::*;
-use trueio_report::fio::{FioOutput, Format, bucket_middle, render};
+use trueio_model::{ForeignDirection, ForeignLatencyKind};
 
 /// Objects whose keys depend on the job.
 const FREE: [&str; 4] = ["global options", "job options", "percentile", "bins"];
@@ -221,11 +223,11 @@ fn our_reader_of_fios_json_reads_back_the_same_figures() {
     assert!(run.notes.is_empty(), "{:?}", run.notes);
     assert_eq!(run.jobs.len(), 1);
     let truth = &record.phases[0].jobs[0];
-    for (kind, direction) in [(0, FioDirection::Read), (1, FioDirection::Write), (2, FioDirection::Sync)] {
+    for (kind, direction) in [(0, ForeignDirection::Read), (1, ForeignDirection::Write), (2, ForeignDirection::Sync)] {
         let op = &truth.ops[kind];
         let found = run.jobs[0].ops.iter().find(|op| op.direction == direction).unwrap();
         assert_eq!((found.io_count, found.byte_count), (op.io_count, op.byte_count), "{direction}");
-        let total = found.latencies.iter().find(|l| l.kind == FioLatencyKind::Total).unwrap();
+        let total = found.latencies.iter().find(|l| l.kind == ForeignLatencyKind::Total).unwrap();
         assert_eq!(Some(total.min_ns), op.latency.total.min_ns());
         assert_eq!(Some(total.max_ns), op.latency.total.max_ns());
         assert!((total.mean_ns - op.latency.total.mean_ns().unwrap()).abs() < 1e-5);
@@ -517,7 +519,7 @@ fn our_own_reports_name_each_priority_with_its_share() {
 /// Goal: while one server runs, what another has measured is whole and judged, and says so.
 #[test]
 fn a_server_that_has_ended_is_not_called_running_while_another_is() {
-    use trueio_report::fio::{ServerResult, render_clients};
+    use trueio_fio::outputs::{ServerResult, render_clients};
     let record = mixed();
     let server =
         |hostname, is_running| ServerResult { hostname, port: 1, is_running, record: Some(&record), problem: None };

@@ -3,7 +3,7 @@
 //! Latencies are nanoseconds there; fio 2 gave microseconds under other names and is refused, and so
 //! is a version 4, which nobody has seen. fio writes more than JSON to the same place: banners and
 //! warnings before it, other formats after it, and with `--status-interval` several documents, each
-//! cumulative, of which the last is the result. What was skipped is said in [`FioRun::notes`].
+//! cumulative, of which the last is the result. What was skipped is said in [`ForeignRun::notes`].
 //!
 //! `json+` carries fio's histogram: the middle of each bucket and a count. It is rebuilt here as a
 //! [`Histogram`]; a value was within 1/128 of the bucket's middle, and is reported here within another
@@ -18,160 +18,13 @@
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::fmt;
-use trueio_model::Histogram;
-
-/// A run of fio.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FioRun {
-    /// `fio-3.42`.
-    pub version: String,
-    /// When fio wrote the result, in seconds since 1970-01-01 UTC; 0 if it does not say.
-    pub timestamp_unix_s: u64,
-    /// The global options, as fio lists them.
-    pub global_options: BTreeMap<String, String>,
-    /// The jobs, or groups with `group_reporting`, in fio's order.
-    pub jobs: Vec<FioJob>,
-    /// What was skipped while reading, a sentence each.
-    pub notes: Vec<String>,
-    /// The JSON text of the result, without what stood around it.
-    pub json: String,
-}
-
-/// A job of fio, or a group of them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FioJob {
-    /// Its name; with `--client` the host stands before it.
-    pub name: String,
-    /// The error number it ended with; 0 if none, 84 after a failed verification.
-    pub error: i64,
-    /// Its own options, as fio lists them.
-    pub options: BTreeMap<String, String>,
-    /// CPU time of its processes, in nanoseconds, from fio's percentages; `None` if it does not say.
-    pub cpu_ns: Option<f64>,
-    /// Figures of each direction in which there was I/O.
-    pub ops: Vec<FioOp>,
-}
-
-/// What the I/O was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FioDirection {
-    /// Reads.
-    Read,
-    /// Writes.
-    Write,
-    /// Trims.
-    Trim,
-    /// All of them, not told apart (`unified_rw_reporting`).
-    Mixed,
-    /// Sync calls.
-    Sync,
-}
-
-impl fmt::Display for FioDirection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FioDirection::Read => "read",
-            FioDirection::Write => "write",
-            FioDirection::Trim => "trim",
-            FioDirection::Mixed => "mixed",
-            FioDirection::Sync => "sync",
-        })
-    }
-}
-
-/// Figures of one direction.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FioOp {
-    /// Which.
-    pub direction: FioDirection,
-    /// How many completed.
-    pub io_count: u64,
-    /// Bytes; 0 for sync calls.
-    pub byte_count: u64,
-    /// How many transferred less than was asked.
-    pub short_count: u64,
-    /// How long, in nanoseconds; fio counts milliseconds. 0 for sync calls: fio does not say.
-    pub elapsed_ns: u64,
-    /// fio's own figure; `None` for sync calls.
-    pub bytes_per_s: Option<f64>,
-    /// fio's own figure; `None` for sync calls.
-    pub ios_per_s: Option<f64>,
-    /// The latencies that fio measured: slat, clat, lat, in this order.
-    pub latencies: Vec<FioLatency>,
-}
-
-/// Which latency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FioLatencyKind {
-    /// Handing the I/O to the kernel.
-    Submission,
-    /// From there to the completion.
-    Completion,
-    /// Both together.
-    Total,
-}
-
-impl fmt::Display for FioLatencyKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FioLatencyKind::Submission => "slat",
-            FioLatencyKind::Completion => "clat",
-            FioLatencyKind::Total => "lat",
-        })
-    }
-}
-
-/// A latency as fio reports it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FioLatency {
-    /// Which.
-    pub kind: FioLatencyKind,
-    /// How many were measured.
-    pub count: u64,
-    /// The shortest, in nanoseconds.
-    pub min_ns: u64,
-    /// The longest, in nanoseconds.
-    pub max_ns: u64,
-    /// Their mean, in nanoseconds.
-    pub mean_ns: f64,
-    /// The percentiles that fio was asked for, smallest first: percent (99.9 for p99.9), nanoseconds.
-    pub percentiles: Vec<(f64, u64)>,
-    /// All of them, from the buckets of `json+`.
-    pub histogram: Option<Histogram>,
-}
-
-impl FioLatency {
-    /// The percentile, if fio gave exactly this one.
-    pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
-        self.percentiles.iter().find(|(p, _)| (p - percent).abs() < 1e-9).map(|(_, ns)| *ns)
-    }
-}
-
-impl FioOp {
-    /// The latency that fio gives percentiles of: lat if it was asked for those, otherwise clat.
-    pub fn headline(&self) -> Option<&FioLatency> {
-        let find = |kind| self.latencies.iter().find(|l| l.kind == kind && l.count > 0);
-        let total = find(FioLatencyKind::Total);
-        let completion = find(FioLatencyKind::Completion);
-        match (total, completion) {
-            (Some(total), _) if !total.percentiles.is_empty() => Some(total),
-            (_, Some(completion)) if !completion.percentiles.is_empty() => Some(completion),
-            (total, completion) => total.or(completion),
-        }
-    }
-}
-
-impl FioJob {
-    /// The value that held for this job: its own, or the global one.
-    pub fn option<'a>(&'a self, run: &'a FioRun, name: &str) -> Option<&'a str> {
-        self.options.get(name).or_else(|| run.global_options.get(name)).map(String::as_str)
-    }
-}
+use trueio_model::{
+    ForeignDirection, ForeignJob, ForeignLatency, ForeignLatencyKind, ForeignOp, ForeignRun, Histogram,
+};
 
 /// Why a text is not a result of fio that can be read here.
 #[derive(Debug, thiserror::Error)]
-pub enum FioError {
+pub enum ResultError {
     /// No JSON in it.
     #[error("there is no JSON in this text")]
     NoJson,
@@ -200,19 +53,19 @@ pub enum FioError {
 /// Reads a result of fio 3.x.
 ///
 /// # Errors
-/// [`FioError`] says what kind of text it is instead, or which field is not what fio writes.
-pub fn parse_fio(text: &str) -> Result<FioRun, FioError> {
+/// [`ResultError`] says what kind of text it is instead, or which field is not what fio writes.
+pub fn parse(text: &str) -> Result<ForeignRun, ResultError> {
     let mut notes = Vec::new();
     let document = last_document(text, &mut notes)?;
-    let root: Value = serde_json::from_str(document).map_err(FioError::Damaged)?;
-    let version = root.get("fio version").and_then(Value::as_str).ok_or(FioError::NotFio)?.to_owned();
+    let root: Value = serde_json::from_str(document).map_err(ResultError::Damaged)?;
+    let version = root.get("fio version").and_then(Value::as_str).ok_or(ResultError::NotFio)?.to_owned();
     if !version.strip_prefix("fio-").is_some_and(|number| number.starts_with("3.")) {
-        return Err(FioError::Version { found: version.chars().take(60).collect() });
+        return Err(ResultError::Version { found: version.chars().take(60).collect() });
     }
     let (key, list) = ["jobs", "client_stats"]
         .into_iter()
         .find_map(|key| Some((key, root.get(key)?.as_array()?)))
-        .ok_or_else(|| FioError::Field { path: "jobs".to_owned() })?;
+        .ok_or_else(|| ResultError::Field { path: "jobs".to_owned() })?;
     let mut jobs = Vec::new();
     for (index, value) in list.iter().enumerate() {
         let at = Place { path: format!("{key}[{index}]"), value };
@@ -224,7 +77,7 @@ pub fn parse_fio(text: &str) -> Result<FioRun, FioError> {
         }
         jobs.push(job(&at, name)?);
     }
-    Ok(FioRun {
+    Ok(ForeignRun {
         version,
         timestamp_unix_s: root.get("timestamp").and_then(Value::as_u64).unwrap_or(0),
         global_options: options(root.get("global options")),
@@ -235,7 +88,7 @@ pub fn parse_fio(text: &str) -> Result<FioRun, FioError> {
 }
 
 /// The last JSON document of a text that may hold banners, several documents and other formats.
-fn last_document<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<&'a str, FioError> {
+fn last_document<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<&'a str, ResultError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     // fio's document begins with a brace on a line of its own; another tool's may be one line.
     let begin_of = |text: &str| {
@@ -262,7 +115,7 @@ fn last_document<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<&'a str, 
                 rest = &rest[end..];
             }
             // fio was killed while it wrote the last of several: that one is not the result.
-            Some(Err(error)) => return Err(FioError::Damaged(error)),
+            Some(Err(error)) => return Err(ResultError::Damaged(error)),
             None => break,
         }
     }
@@ -276,7 +129,7 @@ fn last_document<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<&'a str, 
             documents.len()
         ));
     }
-    documents.pop().ok_or(FioError::NoJson)
+    documents.pop().ok_or(ResultError::NoJson)
 }
 
 /// A value and where it stands, so that an error can say it.
@@ -286,8 +139,8 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn missing(&self, name: &str) -> FioError {
-        FioError::Field { path: format!("{}.{name}", self.path) }
+    fn missing(&self, name: &str) -> ResultError {
+        ResultError::Field { path: format!("{}.{name}", self.path) }
     }
 
     fn child(&self, name: &str) -> Option<Place<'a>> {
@@ -295,27 +148,28 @@ impl<'a> Place<'a> {
         Some(Place { path: format!("{}.{name}", self.path), value })
     }
 
-    fn text(&self, name: &str) -> Result<String, FioError> {
+    fn text(&self, name: &str) -> Result<String, ResultError> {
         self.value.get(name).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| self.missing(name))
     }
 
-    fn count(&self, name: &str) -> Result<u64, FioError> {
+    fn count(&self, name: &str) -> Result<u64, ResultError> {
         self.value.get(name).and_then(Value::as_u64).ok_or_else(|| self.missing(name))
     }
 
-    fn number(&self, name: &str) -> Result<f64, FioError> {
+    fn number(&self, name: &str) -> Result<f64, ResultError> {
         let number = self.value.get(name).and_then(Value::as_f64);
         number.filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(|| self.missing(name))
     }
 }
 
-fn job(at: &Place<'_>, name: String) -> Result<FioJob, FioError> {
+fn job(at: &Place<'_>, name: String) -> Result<ForeignJob, ResultError> {
     let name = match at.value.get("hostname").and_then(Value::as_str) {
         Some(host) => format!("{host}: {name}"),
         None => name,
     };
     let mut ops = Vec::new();
-    for (key, direction) in [("read", FioDirection::Read), ("write", FioDirection::Write), ("trim", FioDirection::Trim)]
+    for (key, direction) in
+        [("read", ForeignDirection::Read), ("write", ForeignDirection::Write), ("trim", ForeignDirection::Trim)]
     {
         if let Some(place) = at.child(key) {
             ops.extend(transfers(&place, direction)?);
@@ -323,7 +177,7 @@ fn job(at: &Place<'_>, name: String) -> Result<FioJob, FioError> {
     }
     // `both` gives the sum beside its parts; `mixed` gives it alone.
     if let (true, Some(place)) = (ops.is_empty(), at.child("mixed")) {
-        ops.extend(transfers(&place, FioDirection::Mixed)?);
+        ops.extend(transfers(&place, ForeignDirection::Mixed)?);
     }
     if let Some(place) = at.child("sync") {
         let latencies = latencies(&place)?;
@@ -331,8 +185,8 @@ fn job(at: &Place<'_>, name: String) -> Result<FioJob, FioError> {
         let count = latencies.iter().map(|l| l.count).max().unwrap_or(0);
         let io_count = place.count("total_ios").unwrap_or(0).max(count);
         if io_count > 0 {
-            ops.push(FioOp {
-                direction: FioDirection::Sync,
+            ops.push(ForeignOp {
+                direction: ForeignDirection::Sync,
                 io_count,
                 byte_count: 0,
                 short_count: 0,
@@ -345,7 +199,7 @@ fn job(at: &Place<'_>, name: String) -> Result<FioJob, FioError> {
     }
     let cpu = || Some(at.number("usr_cpu").ok()? + at.number("sys_cpu").ok()?);
     let runtime_ms = at.number("job_runtime").ok();
-    Ok(FioJob {
+    Ok(ForeignJob {
         name,
         error: at.value.get("error").and_then(Value::as_i64).ok_or_else(|| at.missing("error"))?,
         options: options(at.value.get("job options")),
@@ -355,12 +209,12 @@ fn job(at: &Place<'_>, name: String) -> Result<FioJob, FioError> {
 }
 
 /// A direction's figures; `None` if it had no I/O.
-fn transfers(at: &Place<'_>, direction: FioDirection) -> Result<Option<FioOp>, FioError> {
+fn transfers(at: &Place<'_>, direction: ForeignDirection) -> Result<Option<ForeignOp>, ResultError> {
     let io_count = at.count("total_ios")?;
     if io_count == 0 {
         return Ok(None);
     }
-    Ok(Some(FioOp {
+    Ok(Some(ForeignOp {
         direction,
         io_count,
         byte_count: at.count("io_bytes")?,
@@ -372,19 +226,19 @@ fn transfers(at: &Place<'_>, direction: FioDirection) -> Result<Option<FioOp>, F
     }))
 }
 
-fn latencies(at: &Place<'_>) -> Result<Vec<FioLatency>, FioError> {
+fn latencies(at: &Place<'_>) -> Result<Vec<ForeignLatency>, ResultError> {
     let mut found = Vec::new();
     for (key, kind) in [
-        ("slat_ns", FioLatencyKind::Submission),
-        ("clat_ns", FioLatencyKind::Completion),
-        ("lat_ns", FioLatencyKind::Total),
+        ("slat_ns", ForeignLatencyKind::Submission),
+        ("clat_ns", ForeignLatencyKind::Completion),
+        ("lat_ns", ForeignLatencyKind::Total),
     ] {
         let Some(place) = at.child(key) else { continue };
         let count = place.count("N")?;
         if count == 0 {
             continue;
         }
-        found.push(FioLatency {
+        found.push(ForeignLatency {
             kind,
             count,
             min_ns: place.count("min")?,
@@ -397,7 +251,7 @@ fn latencies(at: &Place<'_>) -> Result<Vec<FioLatency>, FioError> {
     Ok(found)
 }
 
-fn percentiles(at: &Place<'_>) -> Result<Vec<(f64, u64)>, FioError> {
+fn percentiles(at: &Place<'_>) -> Result<Vec<(f64, u64)>, ResultError> {
     let Some(Value::Object(map)) = at.value.get("percentile") else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for (percent, ns) in map {
@@ -409,7 +263,7 @@ fn percentiles(at: &Place<'_>) -> Result<Vec<(f64, u64)>, FioError> {
 }
 
 /// fio's buckets as our histogram; they must hold every I/O, or they are not the whole.
-fn histogram(at: &Place<'_>, count: u64) -> Result<Option<Histogram>, FioError> {
+fn histogram(at: &Place<'_>, count: u64) -> Result<Option<Histogram>, ResultError> {
     let Some(Value::Object(bins)) = at.value.get("bins") else { return Ok(None) };
     let mut histogram = Histogram::new();
     let mut total = 0u64;
