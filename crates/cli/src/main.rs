@@ -9,7 +9,6 @@ mod compare;
 mod doctor;
 mod failure;
 mod fio;
-mod footprint;
 mod history;
 mod machine;
 mod output;
@@ -22,7 +21,6 @@ mod usb;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    map_large_allocations();
     // fio's language has a grammar of its own, and options that look like ours.
     if let Some(arguments) = fio::arguments() {
         return fio::command(&arguments);
@@ -61,15 +59,5 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(failure) => failure.show(),
-    }
-}
-
-/// From 32 KiB on, memory comes from the kernel as pages of zeros that exist once they are touched: of a histogram, of which a
-/// worker has a dozen, that are the few pages it counts in.
-fn map_large_allocations() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: a plain call with integer arguments; no other thread runs yet.
-    unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 10);
     }
 }

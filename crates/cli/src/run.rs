@@ -49,10 +49,8 @@ pub(crate) fn execute(
     let plan = Plan { accepted_checks: accepted.cloned().collect(), ..plan };
     let request = Request { kind: kind.to_owned(), command: arguments::as_typed(), spec, plan, has_evidence };
     let mut line = progress::Line::new().without_idle(!has_evidence);
-    crate::footprint::release_code();
     let record = trueio_run::run(request, watch_signals(), &mut line);
     line.clear();
-    crate::footprint::release_code();
     output::deliver(&record, matches, true)
 }
 

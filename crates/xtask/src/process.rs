@@ -8,9 +8,9 @@
 //! so nobody has to wake up to read it. A program that takes too long is ended with all its group,
 //! and so is one that runs when this process is told to stop.
 //!
-//! Cannot see: memory below this process's own anonymous pages. A fork carries them into the
+//! Cannot see: a peak of memory below this process's own anonymous pages. A fork carries them into the
 //! child's peak until it calls exec, and the kernel keeps the larger figure (`setmax_mm_hiwater_rss`
-//! in fs/exec.c), so [`Cost::rss_floor_kib`] stands beside the peak.
+//! in fs/exec.c). `gate/anonymous.rs` measures memory without that limit.
 
 use anyhow::{Context, Result, bail};
 use std::fs::File;
@@ -37,8 +37,6 @@ pub(crate) struct Cost {
     pub(crate) others_cpu_ns: u64,
     /// Largest resident memory, of the largest process.
     pub(crate) peak_rss_kib: u64,
-    /// The peak cannot be seen below this.
-    pub(crate) rss_floor_kib: u64,
     /// Exit status; `None` if a signal ended it.
     pub(crate) exit_code: Option<i32>,
     /// Standard output.
@@ -105,7 +103,6 @@ impl Program<'_> {
                 Ok(())
             });
         }
-        let rss_floor_kib = own_anonymous_kib();
         let busy_before = machine_busy_ns();
         let begin = Instant::now();
         // `Child` does not wait when it is dropped, so wait4 below is the only one who reaps.
@@ -126,7 +123,6 @@ impl Program<'_> {
             system_ns,
             others_cpu_ns: busy_ns.saturating_sub(user_ns + system_ns),
             peak_rss_kib: usage.ru_maxrss as u64,
-            rss_floor_kib,
             exit_code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
             stdout: contents(&mut stdout)?,
             stderr: String::from_utf8_lossy(&contents(&mut stderr)?).into_owned(),
@@ -268,25 +264,19 @@ fn timeval_ns(time: libc::timeval) -> u64 {
 }
 
 /// A file without a name, in memory.
-fn memory_file() -> Result<File> {
+pub(crate) fn memory_file() -> Result<File> {
     // SAFETY: the name is a C string literal; a new descriptor or −1 is returned.
     let descriptor = check(unsafe { libc::memfd_create(c"xtask-output".as_ptr(), libc::MFD_CLOEXEC) })?;
     // SAFETY: the descriptor was just made and nobody else owns it.
     Ok(unsafe { File::from_raw_fd(descriptor) })
 }
 
-fn contents(file: &mut File) -> Result<Vec<u8>> {
+/// Everything that was written to a file.
+pub(crate) fn contents(file: &mut File) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.rewind()?;
     file.read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// This process's anonymous resident memory: what a fork carries over.
-fn own_anonymous_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap_or_default();
-    line.trim().trim_end_matches("kB").trim().parse().unwrap_or(0)
 }
 
 /// CPU time of the whole machine that was not idle, since boot: the first line of /proc/stat.

@@ -378,7 +378,6 @@ mod tests {
             system_ns: 0,
             others_cpu_ns: 0,
             peak_rss_kib: 3_000,
-            rss_floor_kib: 0,
             exit_code: Some(0),
             stdout: Vec::new(),
             stderr: String::new(),
