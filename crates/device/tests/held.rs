@@ -3,83 +3,16 @@
 //! Nothing here opens a device for writing except the tools, on images of their own.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 use trueio_device::{HolderKind, Holders, System, signatures, target_facts, who_holds};
-
-/// Says why a test did not run; fails where `TRUEIO_REQUIRE` lists the need ("loop,root").
-fn skip(need: &str, reason: &str) {
-    let required = std::env::var("TRUEIO_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|word| word.trim() == need), "`{need}` is required: {reason}");
-    println!("skipped: {need}: {reason}");
-}
-
-fn folder() -> TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder in the build directory")
-}
-
-fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("{program}: {error}"))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    } else {
-        Err(format!("{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr).trim()))
-    }
-}
+use trueio_testkit::{Loop, Mount, folder, skip, tool as run};
 
 fn image(folder: &TempDir, size_bytes: u64) -> String {
     let path = folder.path().join("image");
     File::create_new(&path).and_then(|file| file.set_len(size_bytes)).expect("an image");
     path.to_str().expect("a plain name").to_owned()
-}
-
-/// A loop device; detached on drop.
-struct Loop(PathBuf);
-
-impl Loop {
-    fn over(file: &str) -> Result<Self, String> {
-        run("losetup", &["--find", "--show", file]).map(|device| Self(device.into()))
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().expect("a plain name")
-    }
-
-    fn name(&self) -> &str {
-        self.path().trim_start_matches("/dev/")
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        if let Err(error) = run("losetup", &["--detach", self.path()]) {
-            println!("left behind: {error}");
-        }
-    }
-}
-
-/// A mount; undone on drop.
-struct Mount(TempDir);
-
-impl Mount {
-    fn of(device: &Loop) -> Result<Self, String> {
-        let folder = folder();
-        run("mount", &["-o", "ro", device.path(), folder.path().to_str().expect("a plain name")])?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        if let Err(error) = run("umount", &[self.0.path().to_str().expect("a plain name")]) {
-            println!("left behind: {error}");
-        }
-    }
 }
 
 /// A process that is ended on drop, and with it its mount namespace.
@@ -108,37 +41,37 @@ fn is_mounted(holders: &Holders, device: &str) -> bool {
 fn a_mounted_loop_device_is_held_in_every_disguise_and_free_afterwards() {
     let folder = folder();
     let image = image(&folder, 16 << 20);
-    let device = match Loop::over(&image) {
+    let device = match Loop::try_over(Path::new(&image), &[]) {
         Ok(device) => device,
         Err(why) => return skip("loop", &why),
     };
-    run("mkfs.ext4", &["-q", device.path()]).expect("mkfs.ext4");
-    assert_eq!(holders(&device.0), Holders::default(), "nobody uses it yet");
+    run("mkfs.ext4", &["-q", &device.device]).expect("mkfs.ext4");
+    assert_eq!(holders(device.path()), Holders::default(), "nobody uses it yet");
 
     let link = folder.path().join("link");
-    std::os::unix::fs::symlink(&device.0, &link).expect("a link");
+    std::os::unix::fs::symlink(device.path(), &link).expect("a link");
     let node = folder.path().join("node");
-    let number = run("stat", &["-c", "%Hr %Lr", device.path()]).expect("stat");
+    let number = run("stat", &["-c", "%Hr %Lr", &device.device]).expect("stat");
     let (major, minor) = number.split_once(' ').expect("two numbers");
     run("mknod", &[node.to_str().expect("a plain name"), "b", major, minor]).expect("mknod");
-    let twin = Loop::over(&image).expect("a second loop device");
-    let above = Loop::over(device.path()).expect("a loop device over a loop device");
-    let disguises = [&device.0, &link, &node, &twin.0, &above.0];
+    let twin = Loop::over(Path::new(&image), &[]);
+    let above = Loop::over(device.path(), &[]);
+    let disguises = [device.path(), &link, &node, twin.path(), above.path()];
 
-    let mount = Mount::of(&device).expect("mount");
+    let mount = Mount::create("ext4", &device.device, "ro").expect("a mount");
     for path in disguises {
         let found = holders(path);
         assert!(is_mounted(&found, device.name()), "{}: {found:?}", path.display());
     }
-    assert!(holders(&device.0).found.iter().any(|holder| holder.kind == HolderKind::Claimed));
-    let facts = target_facts(&System::live(), mount.0.path()).expect("facts");
+    assert!(holders(device.path()).found.iter().any(|holder| holder.kind == HolderKind::Claimed));
+    let facts = target_facts(&System::live(), &mount.path).expect("facts");
     assert_eq!(facts.disks[0].name, device.name());
     assert!(facts.stack.iter().any(|layer| layer.kind == "file" && layer.name == image), "{:?}", facts.stack);
     drop(mount);
-    assert!(!is_mounted(&holders(&device.0), device.name()));
+    assert!(!is_mounted(&holders(device.path()), device.name()));
 
     // Mounted in another namespace only: our own mountinfo does not have it.
-    let script = format!("mount -o ro {} /mnt && echo ready && exec sleep 60", device.path());
+    let script = format!("mount -o ro {} /mnt && echo ready && exec sleep 60", device.device);
     let mut elsewhere = match Command::new("unshare")
         .args(["--mount", "--propagation", "private", "sh", "-c", &script])
         .stdout(Stdio::piped())
@@ -153,7 +86,7 @@ fn a_mounted_loop_device_is_held_in_every_disguise_and_free_afterwards() {
     std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).expect("a line");
     assert_eq!(line, "ready\n", "mounted in a namespace of its own");
     let process = elsewhere.0.id();
-    let found = holders(&device.0);
+    let found = holders(device.path());
     let there = HolderKind::Mounted { mount_point: "/mnt".to_owned(), process };
     assert!(found.found.iter().any(|holder| holder.kind == there), "{found:?}");
     drop(elsewhere);

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use support::{Loop, Mount, skip};
+use support::{Mount, loop_of, on_loop, skip};
 use trueio_direct::{AlignedBuffer, DirectFile, OpenOptions, Policy, TransferError};
 
 const MIB: u64 = 1 << 20;
@@ -93,30 +93,30 @@ fn a_file_of_1000_bytes_ends_after_1000_bytes() {
 #[test]
 fn every_filesystem_ends_where_its_file_does() {
     let on = |mount: Result<Mount, String>, need: &str| match mount {
-        Ok(mount) => assert_ends(mount.path()),
+        Ok(mount) => assert_ends(&mount.path),
         Err(reason) => skip(need, &reason),
     };
     for sector in [512, 4096] {
-        on(Mount::on_loop("ext4", 64 * MIB, sector, ""), "loop");
-        on(Mount::on_loop("xfs", 512 * MIB, sector, ""), "xfs");
-        on(Mount::on_loop("btrfs", 256 * MIB, sector, ""), "btrfs");
+        on(on_loop("ext4", 64 * MIB, sector, ""), "loop");
+        on(on_loop("xfs", 512 * MIB, sector, ""), "xfs");
+        on(on_loop("btrfs", 256 * MIB, sector, ""), "btrfs");
     }
-    on(Mount::new("tmpfs", "tmpfs", "size=16m"), "mount");
+    on(Mount::create("tmpfs", "tmpfs", "size=16m"), "mount");
 }
 
 #[test]
 fn a_disk_ends_after_its_last_sector() {
     for sector in [512, 4096] {
-        let below = match Loop::new(MIB + u64::from(sector), sector) {
+        let below = match loop_of(MIB + u64::from(sector), sector) {
             Ok(below) => below,
             Err(reason) => return skip("loop", &reason),
         };
         let length = MIB as usize + sector as usize;
         let bytes: Vec<u8> = (0..length).map(byte).collect();
-        let raw = File::options().write(true).open(&below.device).unwrap();
+        let raw = File::options().write(true).open(below.path()).unwrap();
         raw.write_all_at(&bytes, 0).unwrap();
         raw.sync_all().unwrap();
-        let file = OpenOptions::new().read(true).open(&below.device).unwrap();
+        let file = OpenOptions::new().read(true).open(below.path()).unwrap();
         assert_eq!(file.size().unwrap(), length as u64);
         let last = MIB as usize / BLOCK;
         for (first, blocks) in [(last - 2, 2), (last - 1, 3), (last, 1), (last + 1, 1)] {

@@ -5,7 +5,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::{Loop, Mount, folder, skip};
+use support::{folder, loop_of, on_loop, skip};
 
 /// Built beside the tests by `cargo test`; if only this test was asked for, it is built now.
 fn program(name: &str) -> PathBuf {
@@ -98,14 +98,14 @@ fn examples_on_existing_files_say_what_is_in_them() {
 #[test]
 fn the_example_of_atomic_writes_makes_one_where_they_can_be_had() {
     let refused = "refused: the offset of an atomic write, 512, is not a multiple of its length, 4096";
-    match Mount::on_loop("xfs", 512 << 20, 512, "") {
+    match on_loop("xfs", 512 << 20, 512, "") {
         Ok(mount) => {
-            let text = run("atomic_write", &mount.path().join("data"));
+            let text = run("atomic_write", &mount.path.join("data"));
             if text.starts_with("no atomic writes") {
                 return skip("atomic", &text);
             }
-            std::fs::remove_file(mount.path().join("data")).unwrap();
-            assert_says("atomic_write", &mount.path().join("data"), &["overwritten atomically", refused]);
+            std::fs::remove_file(mount.path.join("data")).unwrap();
+            assert_says("atomic_write", &mount.path.join("data"), &["overwritten atomically", refused]);
         }
         Err(reason) => skip("xfs", &reason),
     }
@@ -113,16 +113,16 @@ fn the_example_of_atomic_writes_makes_one_where_they_can_be_had() {
 
 #[test]
 fn the_example_of_disks_tells_size_and_sectors_and_who_uses_it() {
-    match Loop::new(16 << 20, 4096) {
+    match loop_of(16 << 20, 4096) {
         Ok(below) => assert_says(
             "disk",
-            &below.device,
+            below.path(),
             &["size      16777216 bytes", "sectors   4096 logical", "serial    none told", "in use    by nobody"],
         ),
         Err(reason) => return skip("loop", &reason),
     }
-    match Mount::on_loop("ext4", 64 << 20, 512, "") {
-        Ok(mount) => assert_says("disk", &mount.below.as_ref().unwrap().device, &["in use    yes"]),
+    match on_loop("ext4", 64 << 20, 512, "") {
+        Ok(mount) => assert_says("disk", mount.below.as_ref().unwrap().path(), &["in use    yes"]),
         Err(reason) => skip("loop", &reason),
     }
 }

@@ -17,7 +17,7 @@ mod support;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use support::{Loop, Mount, skip};
+use support::{Mount, loop_of, on_loop, skip};
 use trueio_direct::{
     AlignedBuffer, Alignment, AlignmentSource, Answer, AtomicError, AtomicWrite, DeviceError, DirectFile, FlushLevel,
     Granted, OpenError, OpenOptions, Policy, Support, TransferError, device_facts, evict, flush, preallocate, probe,
@@ -107,15 +107,15 @@ fn assert_keeps_what_is_written(folder: &Path) {
 /// Method: a model beside each kind of filesystem that Linux has here.
 #[test]
 fn every_filesystem_keeps_what_is_written() {
-    let check = |mount: &Mount| assert_keeps_what_is_written(mount.path());
+    let check = |mount: &Mount| assert_keeps_what_is_written(&mount.path);
     for sector in [512, 4096] {
-        on(Mount::on_loop("ext4", 64 * MIB, sector, ""), "loop", check);
-        on(Mount::on_loop("xfs", 512 * MIB, sector, ""), "xfs", check);
+        on(on_loop("ext4", 64 * MIB, sector, ""), "loop", check);
+        on(on_loop("xfs", 512 * MIB, sector, ""), "xfs", check);
     }
-    on(Mount::on_loop("ext4", 64 * MIB, 512, "data=journal"), "loop", check);
-    on(Mount::on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", check);
-    on(Mount::new("tmpfs", "tmpfs", "size=16m"), "mount", check);
-    on(Mount::new("ramfs", "ramfs", ""), "mount", check);
+    on(on_loop("ext4", 64 * MIB, 512, "data=journal"), "loop", check);
+    on(on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", check);
+    on(Mount::create("tmpfs", "tmpfs", "size=16m"), "mount", check);
+    on(Mount::create("ramfs", "ramfs", ""), "mount", check);
 }
 
 /// Runs `check` on the mounted filesystem, or says why not.
@@ -140,9 +140,9 @@ fn kernel_reports(folder: &Path) -> bool {
 #[test]
 fn ext4_is_direct_at_the_sector_of_its_device() {
     for sector in [512, 4096] {
-        on(Mount::on_loop("ext4", 64 * MIB, sector, ""), "loop", |mount| {
-            if kernel_reports(mount.path()) {
-                assert_direct(mount.path(), &statx(512, sector, sector));
+        on(on_loop("ext4", 64 * MIB, sector, ""), "loop", |mount| {
+            if kernel_reports(&mount.path) {
+                assert_direct(&mount.path, &statx(512, sector, sector));
             }
         });
     }
@@ -150,21 +150,21 @@ fn ext4_is_direct_at_the_sector_of_its_device() {
 
 #[test]
 fn ext4_with_journalled_data_accepts_the_flag_and_buffers() {
-    on(Mount::on_loop("ext4", 64 * MIB, 512, "data=journal"), "loop", |mount| {
-        assert_silently_buffered(mount.path(), "ext4");
+    on(on_loop("ext4", 64 * MIB, 512, "data=journal"), "loop", |mount| {
+        assert_silently_buffered(&mount.path, "ext4");
     });
 }
 
 #[test]
 fn xfs_is_direct_and_its_atomic_writes_are_reported_with_their_limits() {
     for sector in [512, 4096] {
-        on(Mount::on_loop("xfs", 512 * MIB, sector, ""), "xfs", |mount| {
-            if !kernel_reports(mount.path()) {
+        on(on_loop("xfs", 512 * MIB, sector, ""), "xfs", |mount| {
+            if !kernel_reports(&mount.path) {
                 return;
             }
-            let probe = probe(mount.path().join("asked")).unwrap();
+            let probe = probe(mount.path.join("asked")).unwrap();
             assert_eq!(probe.filesystem, "XFS");
-            assert_direct(mount.path(), &probe.alignment);
+            assert_direct(&mount.path, &probe.alignment);
             assert!(probe.alignment.write_offset_bytes.unwrap() >= sector);
             match probe.atomic_write_answer {
                 Answer::Yes => {
@@ -179,8 +179,8 @@ fn xfs_is_direct_and_its_atomic_writes_are_reported_with_their_limits() {
 
 #[test]
 fn btrfs_accepts_the_flag_and_buffers_writes() {
-    on(Mount::on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", |mount| {
-        assert_silently_buffered(mount.path(), "btrfs");
+    on(on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", |mount| {
+        assert_silently_buffered(&mount.path, "btrfs");
     });
 }
 
@@ -188,8 +188,8 @@ fn btrfs_accepts_the_flag_and_buffers_writes() {
 /// Method: a file that is out of the cache is read whole; afterwards no page of it is there.
 #[test]
 fn btrfs_reads_past_the_page_cache() {
-    on(Mount::on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", |mount| {
-        let path = mount.path().join("data");
+    on(on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", |mount| {
+        let path = mount.path.join("data");
         std::fs::write(&path, vec![7; 64 * 1024]).unwrap();
         let plain = File::open(&path).unwrap();
         flush(&plain, FlushLevel::Device).unwrap();
@@ -212,12 +212,12 @@ fn btrfs_reads_past_the_page_cache() {
 /// Method: a new file in a folder marked `chattr +C`. Aligned transfers leave nothing in the cache.
 #[test]
 fn btrfs_without_checksums_is_direct_for_writes() {
-    on(Mount::on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", |mount| {
-        let status = std::process::Command::new("chattr").arg("+C").arg(mount.path()).status();
+    on(on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", |mount| {
+        let status = std::process::Command::new("chattr").arg("+C").arg(&mount.path).status();
         if !status.is_ok_and(|status| status.success()) {
             return skip("chattr", "chattr +C failed");
         }
-        let path = mount.path().join("data");
+        let path = mount.path.join("data");
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
         assert_eq!(file.granted(), Granted::Direct);
         assert!(file.reason().contains("without checksums"), "{}", file.reason());
@@ -228,7 +228,7 @@ fn btrfs_without_checksums_is_direct_for_writes() {
         file.read_exact_at(&mut buffer, 0).unwrap();
         assert_eq!(residency(file.file(), 0, 0).unwrap().cached_pages, 0);
         assert!(file.write_all_at(&buffer[..512], 0).is_err(), "shorter than a block: btrfs would buffer it");
-        assert_keeps_what_is_written(mount.path());
+        assert_keeps_what_is_written(&mount.path);
     });
 }
 
@@ -236,17 +236,17 @@ fn btrfs_without_checksums_is_direct_for_writes() {
 /// Method: an ext4 with one file, and one without, mounted read-only.
 #[test]
 fn a_folder_of_a_read_only_filesystem_is_probed() {
-    let mount = match Mount::on_loop("ext4", 64 * MIB, 512, "") {
+    let mount = match on_loop("ext4", 64 * MIB, 512, "") {
         Ok(mount) => mount,
         Err(reason) => return skip("loop", &reason),
     };
-    std::fs::create_dir(mount.path().join("empty")).unwrap();
-    std::fs::write(mount.path().join("data"), b"x").unwrap();
-    let direct = probe_directory(mount.path()).unwrap().support;
-    let status = std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(mount.path()).status();
+    std::fs::create_dir(mount.path.join("empty")).unwrap();
+    std::fs::write(mount.path.join("data"), b"x").unwrap();
+    let direct = probe_directory(&mount.path).unwrap().support;
+    let status = std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(&mount.path).status();
     assert!(status.is_ok_and(|status| status.success()));
-    assert_eq!(probe_directory(mount.path()).unwrap().support, direct);
-    let empty = probe_directory(mount.path().join("empty")).unwrap();
+    assert_eq!(probe_directory(&mount.path).unwrap().support, direct);
+    let empty = probe_directory(mount.path.join("empty")).unwrap();
     assert!(
         matches!(&empty.support, Support::Unknown { reason } if reason.contains("read-only")),
         "{:?}",
@@ -259,7 +259,7 @@ fn a_folder_of_a_read_only_filesystem_is_probed() {
 #[test]
 fn a_failed_reservation_leaves_the_length_as_it_was() {
     let check = |mount: &Mount| {
-        let file = File::create_new(mount.path().join("data")).unwrap();
+        let file = File::create_new(mount.path.join("data")).unwrap();
         file.write_all_at(&[1; 5000], 0).unwrap();
         let error = preallocate(&file, 0, 8 << 30).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
@@ -267,10 +267,10 @@ fn a_failed_reservation_leaves_the_length_as_it_was() {
         preallocate(&file, 0, MIB).unwrap();
         assert_eq!(file.metadata().unwrap().len(), MIB);
     };
-    on(Mount::on_loop("ext4", 64 * MIB, 512, ""), "loop", check);
-    on(Mount::on_loop("xfs", 512 * MIB, 512, ""), "xfs", check);
-    on(Mount::on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", check);
-    on(Mount::new("tmpfs", "tmpfs", "size=16m"), "mount", check);
+    on(on_loop("ext4", 64 * MIB, 512, ""), "loop", check);
+    on(on_loop("xfs", 512 * MIB, 512, ""), "xfs", check);
+    on(on_loop("btrfs", 256 * MIB, 512, ""), "btrfs", check);
+    on(Mount::create("tmpfs", "tmpfs", "size=16m"), "mount", check);
 }
 
 /// Goal: an adopted file is granted what the same file would be by its path.
@@ -303,8 +303,8 @@ fn a_file_is_opened_or_made() {
 
 #[test]
 fn tmpfs_accepts_the_flag_and_buffers() {
-    on(Mount::new("tmpfs", "tmpfs", "size=16m"), "mount", |mount| {
-        assert_silently_buffered(mount.path(), "tmpfs");
+    on(Mount::create("tmpfs", "tmpfs", "size=16m"), "mount", |mount| {
+        assert_silently_buffered(&mount.path, "tmpfs");
     });
 }
 
@@ -316,10 +316,10 @@ fn tmpfs_is_found_without_root_where_it_is_mounted_for_everybody() {
 
 #[test]
 fn ramfs_refuses_the_flag_and_a_refused_new_file_is_not_left_behind() {
-    on(Mount::new("ramfs", "ramfs", ""), "mount", |mount| {
-        let path = mount.path().join("refused");
-        assert!(matches!(probe_directory(mount.path()).unwrap().support, Support::Refused { .. }));
-        assert_eq!(std::fs::read_dir(mount.path()).unwrap().count(), 0, "a probe left something behind");
+    on(Mount::create("ramfs", "ramfs", ""), "mount", |mount| {
+        let path = mount.path.join("refused");
+        assert!(matches!(probe_directory(&mount.path).unwrap().support, Support::Refused { .. }));
+        assert_eq!(std::fs::read_dir(&mount.path).unwrap().count(), 0, "a probe left something behind");
         let options = OpenOptions::new().read(true).write(true);
         let error = options.clone().create_new(true).open(&path).unwrap_err();
         assert!(matches!(error, OpenError::Refused { .. }), "{error}");
@@ -338,18 +338,18 @@ fn ramfs_refuses_the_flag_and_a_refused_new_file_is_not_left_behind() {
 
 #[test]
 fn overlayfs_answers_for_the_filesystem_below_it() {
-    on(Mount::on_loop("ext4", 64 * MIB, 512, ""), "loop", |below| {
-        if !kernel_reports(below.path()) {
+    on(on_loop("ext4", 64 * MIB, 512, ""), "loop", |below| {
+        if !kernel_reports(&below.path) {
             return;
         }
         for name in ["lower", "upper", "work"] {
-            std::fs::create_dir(below.path().join(name)).unwrap();
+            std::fs::create_dir(below.path.join(name)).unwrap();
         }
-        let root = below.path().display();
+        let root = below.path.display();
         let options = format!("lowerdir={root}/lower,upperdir={root}/upper,workdir={root}/work");
-        on(Mount::new("overlay", "overlay", &options), "overlay", |mount| {
-            assert_direct(mount.path(), &statx(512, 512, 512));
-            assert_keeps_what_is_written(mount.path());
+        on(Mount::create("overlay", "overlay", &options), "overlay", |mount| {
+            assert_direct(&mount.path, &statx(512, 512, 512));
+            assert_keeps_what_is_written(&mount.path);
         });
     });
 }
@@ -357,11 +357,11 @@ fn overlayfs_answers_for_the_filesystem_below_it() {
 #[test]
 fn a_disk_is_direct_at_its_sector_and_tells_its_facts_without_a_serial() {
     for sector in [512, 4096] {
-        let below = match Loop::new(16 * MIB, sector) {
+        let below = match loop_of(16 * MIB, sector) {
             Ok(below) => below,
             Err(reason) => return skip("loop", &reason),
         };
-        let file = OpenOptions::new().read(true).write(true).exclusive(true).open(&below.device).unwrap();
+        let file = OpenOptions::new().read(true).write(true).exclusive(true).open(below.path()).unwrap();
         assert_eq!(file.granted(), Granted::Direct);
         assert_eq!(file.alignment().write_offset_bytes, Some(sector));
         assert_kernel_enforces(file.file(), file.alignment());
@@ -370,9 +370,9 @@ fn a_disk_is_direct_at_its_sector_and_tells_its_facts_without_a_serial() {
         assert!(facts.physical_sector_bytes.is_some_and(|bytes| bytes >= sector), "{facts:?}");
         assert_eq!((facts.serial, facts.serial_source), (None, None));
 
-        let error = OpenOptions::new().read(true).exclusive(true).open(&below.device).unwrap_err();
+        let error = OpenOptions::new().read(true).exclusive(true).open(below.path()).unwrap_err();
         assert!(matches!(error, OpenError::Busy { .. }), "{error}");
-        OpenOptions::new().read(true).open(&below.device).expect("without `exclusive` it may be shared");
+        OpenOptions::new().read(true).open(below.path()).expect("without `exclusive` it may be shared");
 
         let residency = residency(file.file(), 0, 0).unwrap();
         assert_eq!(residency.file_pages * residency.page_size_bytes, 16 * MIB);
@@ -382,11 +382,11 @@ fn a_disk_is_direct_at_its_sector_and_tells_its_facts_without_a_serial() {
 
 #[test]
 fn an_unaligned_write_to_a_disk_keeps_the_neighbours_in_its_sectors() {
-    let below = match Loop::new(16 * MIB, 4096) {
+    let below = match loop_of(16 * MIB, 4096) {
         Ok(below) => below,
         Err(reason) => return skip("loop", &reason),
     };
-    let file = OpenOptions::new().read(true).write(true).open(&below.device).unwrap();
+    let file = OpenOptions::new().read(true).write(true).open(below.path()).unwrap();
     let mut whole = AlignedBuffer::new(5 * 4096, 4096).unwrap();
     whole.fill(1);
     file.write_all_at(&whole, 0).unwrap();
@@ -406,8 +406,8 @@ fn an_unaligned_write_to_a_disk_keeps_the_neighbours_in_its_sectors() {
 
 #[test]
 fn a_mounted_disk_is_busy_for_who_wants_it_alone() {
-    on(Mount::on_loop("ext4", 64 * MIB, 512, ""), "loop", |mount| {
-        let device = &mount.below.as_ref().unwrap().device;
+    on(on_loop("ext4", 64 * MIB, 512, ""), "loop", |mount| {
+        let device = mount.below.as_ref().unwrap().path();
         let error = OpenOptions::new().read(true).exclusive(true).open(device).unwrap_err();
         assert!(matches!(error, OpenError::Busy { .. }), "{error}");
         assert_eq!(error.raw_os_error(), Some(libc::EBUSY));
@@ -426,8 +426,8 @@ fn a_regular_file_is_no_disk() {
 /// call just outside them fails, so that a test of the limits alone would be noticed.
 #[test]
 fn xfs_writes_atomically_within_its_limits_and_not_beyond() {
-    on(Mount::on_loop("xfs", 512 * MIB, 512, ""), "xfs", |mount| {
-        let path = mount.path().join("data");
+    on(on_loop("xfs", 512 * MIB, 512, ""), "xfs", |mount| {
+        let path = mount.path.join("data");
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
         let Some(limits) = trueio_direct::probe_file(file.file()).unwrap().atomic_write else {
             return skip("atomic", "XFS reports no atomic writes on this kernel");
@@ -448,8 +448,8 @@ fn xfs_writes_atomically_within_its_limits_and_not_beyond() {
 
 #[test]
 fn an_atomic_write_is_refused_by_the_kernel_where_none_is_reported() {
-    on(Mount::on_loop("ext4", 64 * MIB, 512, ""), "loop", |mount| {
-        let path = mount.path().join("data");
+    on(on_loop("ext4", 64 * MIB, 512, ""), "loop", |mount| {
+        let path = mount.path.join("data");
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
         if trueio_direct::probe_file(file.file()).unwrap().atomic_write_answer == Answer::Yes {
             return skip("atomic-refused", "this kernel writes atomically on ext4 over a loop device");

@@ -9,7 +9,7 @@
 
 mod support;
 
-use support::{Mount, skip};
+use support::{on_loop, skip};
 use trueio_direct::{
     AlignedBuffer, Alignment, AlignmentSource, Answer, FlushLevel, Granted, OpenOptions, Policy, Support, evict, flush,
     probe, residency,
@@ -66,12 +66,12 @@ fn forbid() -> std::io::Result<()> {
 
 #[test]
 fn ext4_is_granted_at_the_sector_of_its_device_and_marked_as_unconfirmed() {
-    let mount = match Mount::on_loop("ext4", 64 << 20, 4096, "") {
+    let mount = match on_loop("ext4", 64 << 20, 4096, "") {
         Ok(mount) => mount,
         Err(reason) => return skip("loop", &reason),
     };
     on_an_older_kernel(|| {
-        let path = mount.path().join("data");
+        let path = mount.path.join("data");
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
         assert_eq!(file.granted(), Granted::Unconfirmed);
         assert_eq!(*file.alignment(), Alignment::uniform(4096, AlignmentSource::SectorSize));
@@ -87,12 +87,12 @@ fn ext4_is_granted_at_the_sector_of_its_device_and_marked_as_unconfirmed() {
 
 #[test]
 fn ext4_with_journalled_data_is_refused_by_its_mount_options() {
-    let mount = match Mount::on_loop("ext4", 64 << 20, 512, "data=journal") {
+    let mount = match on_loop("ext4", 64 << 20, 512, "data=journal") {
         Ok(mount) => mount,
         Err(reason) => return skip("loop", &reason),
     };
     on_an_older_kernel(|| {
-        let path = mount.path().join("data");
+        let path = mount.path.join("data");
         let error = OpenOptions::new().write(true).create_new(true).open(&path).unwrap_err();
         assert!(error.to_string().contains("data=journal"), "{error}");
         assert!(!path.exists());
@@ -101,12 +101,12 @@ fn ext4_with_journalled_data_is_refused_by_its_mount_options() {
 
 #[test]
 fn xfs_is_asked_in_its_own_way() {
-    let mount = match Mount::on_loop("xfs", 512 << 20, 512, "") {
+    let mount = match on_loop("xfs", 512 << 20, 512, "") {
         Ok(mount) => mount,
         Err(reason) => return skip("xfs", &reason),
     };
     on_an_older_kernel(|| {
-        let path = mount.path().join("data");
+        let path = mount.path.join("data");
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
         assert_eq!((file.granted(), file.alignment().source), (Granted::Direct, AlignmentSource::XfsDioInfo));
         assert_eq!(probe(&path).unwrap().support, Support::Direct);

@@ -11,8 +11,8 @@
 mod common;
 
 use common::{
-    Header, Job, KIB, Loop, MIB, MS, Open, S, Tmpfs, assert_clean, assert_consistent, file_plan, filled, folder,
-    has_direct, header, op, skip, target,
+    Header, Job, KIB, Loop, MIB, MS, Open, S, assert_clean, assert_consistent, file_plan, filled, folder, has_direct,
+    header, op, skip, target, tmpfs,
 };
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
@@ -196,7 +196,7 @@ fn a_verify_pass_reads_the_disk_below_the_page_cache() {
     use std::os::unix::fs::FileExt;
     for way in by_calls() {
         let Some(device) = Loop::attach(MIB) else { return };
-        let job = way.job().on(&[&device.device], MIB, Open::ReadWrite).op(OpKind::Write).verify(Checksum::Crc32c);
+        let job = way.job().on(&[device.path()], MIB, Open::ReadWrite).op(OpKind::Write).verify(Checksum::Crc32c);
         let start = Start::holding_end();
         start.open();
         let report = std::thread::scope(|scope| {
@@ -372,8 +372,8 @@ fn a_misaligned_direct_io_ends_the_job_with_the_failed_request() {
 fn a_full_filesystem_ends_the_run_with_enospc_and_everything_before_is_kept() {
     for way in by_calls() {
         // One each: a closed ring lets go of its registered files a moment later, and of their space.
-        let Some(tmpfs) = Tmpfs::mount(MIB) else { return };
-        let path = filled(tmpfs.folder.path(), "full", 0);
+        let Some(tmpfs) = tmpfs(MIB) else { return };
+        let path = filled(&tmpfs.path, "full", 0);
         let job = way.job().on(&[&path], 2 * MIB, Open::ReadWrite).op(OpKind::Write).sequential();
         let report = job.run();
         assert_consistent(&report, way.name);
@@ -773,14 +773,14 @@ fn a_block_device_is_read_written_and_discarded_like_a_file() {
     let Some(device) = Loop::attach(4 * MIB) else { return };
     for way in on_files() {
         let open = if way.kind == EngineKind::Mmap { Open::ReadWrite } else { Open::Direct };
-        let job = way.job().on(&[&device.device], 4 * MIB, open).op(OpKind::Write).verify(Checksum::Crc32c);
+        let job = way.job().on(&[device.path()], 4 * MIB, open).op(OpKind::Write).verify(Checksum::Crc32c);
         assert_eq!(job.files[0].trim_call, TrimCall::Discard);
         let report = job.with(|p| p.flush.end_fsync = true).run();
         assert_clean(&report, way.name);
         assert_eq!(report.verified_block_count, 1024, "{}", way.name);
 
         let trims = BlockSizes::Fixed(64 * KIB);
-        let report = way.job().on(&[&device.device], 2 * MIB, open).op(OpKind::Trim).sizes(trims).run();
+        let report = way.job().on(&[device.path()], 2 * MIB, open).op(OpKind::Trim).sizes(trims).run();
         if report.failures.iter().any(|f| f.errno == libc::EOPNOTSUPP) {
             skip("discard", "the loop device discards nothing");
             return;

@@ -71,7 +71,7 @@ fn an_honest_direct_read_and_write_meet_no_objection_of_our_own_on_this_disk() {
 fn honest_runs_on_a_disk_of_our_own_are_supported() {
     let _alone = alone();
     let Some(mount) = mounted("ext4", "noatime") else { return };
-    let path = mount.path().join("data");
+    let path = mount.path.join("data");
     drop(stored_file(&path, SIZE));
     for kind in [OpKind::Read, OpKind::Write] {
         let judgement = stage(plan(&path, kind, DirectPolicy::Require), |calls| {
@@ -154,7 +154,7 @@ fn cached_reads_are_said_to_come_from_the_page_cache() {
 fn buffered_writes_that_were_never_flushed_are_said_to_be_in_memory() {
     let _alone = alone();
     let Some(mount) = mounted("ext4", "noatime") else { return };
-    let path = mount.path().join("data");
+    let path = mount.path.join("data");
     drop(stored_file(&path, SIZE));
     let judgement = stage(plan(&path, OpKind::Write, DirectPolicy::Off), |calls| {
         calls.blocks(OpKind::Write, &open(&path, 0), &path, BLOCKS);
@@ -217,7 +217,7 @@ fn a_file_on_tmpfs_with_direct_io_required_is_no_disk() {
 fn btrfs_that_buffers_direct_writes_in_silence_is_caught_by_its_word_and_its_direct_reads_are_not() {
     let _alone = alone();
     let Some(mount) = mounted("btrfs", "noatime") else { return };
-    let path = mount.path().join("data");
+    let path = mount.path.join("data");
     drop(stored_file(&path, SIZE));
     let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
         calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
@@ -238,7 +238,7 @@ fn btrfs_that_buffers_direct_writes_in_silence_is_caught_by_its_word_and_its_dir
 fn ext4_that_journals_data_buffers_direct_writes_and_is_caught_by_the_disk() {
     let _alone = alone();
     let Some(mount) = mounted("ext4", "data=journal,noatime") else { return };
-    let path = mount.path().join("data");
+    let path = mount.path.join("data");
     drop(stored_file(&path, SIZE));
     // 2 MiB: more would fill the small journal, and a full journal is written out.
     let judgement = stage(plan(&path, OpKind::Write, DirectPolicy::Require), |calls| {
@@ -253,7 +253,7 @@ fn ext4_that_journals_data_buffers_direct_writes_and_is_caught_by_the_disk() {
 fn a_filesystem_without_barriers_never_flushes_its_disk() {
     let _alone = alone();
     let Some(mount) = mounted("ext4", "nobarrier,noatime") else { return };
-    let path = mount.path().join("data");
+    let path = mount.path.join("data");
     drop(stored_file(&path, SIZE));
     let mut job = plan(&path, OpKind::Write, DirectPolicy::Off);
     job.flush.fdatasync_every = 1;
@@ -273,11 +273,11 @@ fn a_filesystem_without_barriers_never_flushes_its_disk() {
 fn a_loop_device_over_tmpfs_is_seen_to_be_memory() {
     let _alone = alone();
     let Ok(shm) = tempfile::tempdir_in("/dev/shm") else { return skip("tmpfs", "there is no /dev/shm") };
-    let mount = match Loop::new(shm, 64 * MIB, false) {
-        Ok(below) => Mount::new("ext4", below, "noatime").expect("ext4 on a loop device"),
+    let mount = match Loop::create_in(shm, 64 * MIB, BUFFERED) {
+        Ok(below) => Mount::on("ext4", below, "noatime").expect("ext4 on a loop device"),
         Err(why) => return skip("loop", &why),
     };
-    let path = mount.path().join("data");
+    let path = mount.path.join("data");
     drop(stored_file(&path, SIZE));
     let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
         calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
@@ -292,8 +292,8 @@ fn a_loop_device_over_tmpfs_is_seen_to_be_memory() {
 fn a_busy_neighbour_makes_the_phase_suspect() {
     let _alone = alone();
     let Some(mount) = mounted("ext4", "noatime") else { return };
-    let path = mount.path().join("data");
-    let neighbour = mount.path().join("neighbour");
+    let path = mount.path.join("data");
+    let neighbour = mount.path.join("neighbour");
     drop(stored_file(&path, SIZE));
     drop(stored_file(&neighbour, SIZE));
     let writes = || Calls::default().blocks(OpKind::Write, &open(&neighbour, libc::O_DIRECT), &neighbour, 64);
@@ -315,11 +315,11 @@ fn a_busy_neighbour_makes_the_phase_suspect() {
 #[test]
 fn a_blank_device_is_suspected_and_a_written_one_is_not() {
     let _alone = alone();
-    let device = match Loop::new(folder(), 8 * MIB, true) {
+    let device = match Loop::create(8 * MIB, DIRECT) {
         Ok(device) => device,
         Err(why) => return skip("loop", &why),
     };
-    let path = device.device.clone();
+    let path = device.path().to_owned();
     let look = || {
         stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
             calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);

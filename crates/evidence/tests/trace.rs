@@ -34,7 +34,7 @@ fn can_trace() -> bool {
 /// A filesystem on a loop device of our own with a stored file, where requests can be traced.
 fn place(kind: &str, options: &str) -> Option<(Mount, std::path::PathBuf)> {
     let mount = if can_trace() { mounted(kind, options)? } else { return None };
-    let path = mount.path().join("data");
+    let path = mount.path.join("data");
     drop(stored_file(&path, SIZE));
     Some((mount, path))
 }
@@ -80,9 +80,9 @@ fn place_of_size(kind: &str, options: &str, size: u64) -> Option<(Mount, std::pa
     if !can_trace() {
         return None;
     }
-    let below = Loop::new(folder(), size, true).map_err(|why| skip("loop", &why)).ok()?;
-    let mount = Mount::new(kind, below, options).map_err(|why| skip(kind, &why)).ok()?;
-    let path = mount.path().join("data");
+    let below = Loop::create(size, DIRECT).map_err(|why| skip("loop", &why)).ok()?;
+    let mount = Mount::on(kind, below, options).map_err(|why| skip(kind, &why)).ok()?;
+    let path = mount.path.join("data");
     drop(stored_file(&path, SIZE));
     Some((mount, path))
 }
@@ -154,7 +154,7 @@ fn a_neighbour_on_the_same_disk_is_named_with_its_bytes_and_one_on_another_disk_
     let _alone = alone();
     let Some((mount, path)) = place("ext4", "noatime") else { return };
     let Some(other) = mounted("ext4", "noatime") else { return };
-    for (folder, is_beside) in [(mount.path(), true), (other.path(), false)] {
+    for (folder, is_beside) in [(&mount.path, true), (&other.path, false)] {
         let neighbour = folder.join("neighbour");
         drop(stored_file(&neighbour, SIZE));
         let of = format!("of={}", neighbour.display());
@@ -195,11 +195,12 @@ fn places_in_a_partition_are_found_on_its_disk() {
     if !can_trace() {
         return;
     }
-    let mount = match Loop::partitioned(folder(), 128 * MIB).and_then(|below| Mount::in_partition("ext4", below)) {
-        Ok(mount) => mount,
-        Err(why) => return skip("partition", &why),
-    };
-    let path = mount.path().join("data");
+    let mount =
+        match Loop::create_partitioned(128 * MIB).and_then(|below| Mount::in_partition("ext4", below, "noatime")) {
+            Ok(mount) => mount,
+            Err(why) => return skip("partition", &why),
+        };
+    let path = mount.path.join("data");
     drop(stored_file(&path, SIZE));
     let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
         calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
@@ -214,10 +215,10 @@ fn a_block_device_itself_and_a_file_in_many_pieces_have_their_places() {
     if !can_trace() {
         return;
     }
-    match Loop::new(folder(), 64 * MIB, true) {
+    match Loop::create(64 * MIB, DIRECT) {
         Err(why) => skip("loop", &why),
         Ok(device) => {
-            let path = device.device.clone();
+            let path = device.path().to_owned();
             let mut job = plan(&path, OpKind::Write, DirectPolicy::Require);
             job.flush.fdatasync_every = 4;
             let judgement = stage(job, |calls| {
@@ -232,9 +233,9 @@ fn a_block_device_itself_and_a_file_in_many_pieces_have_their_places() {
         }
     }
     let Some((mount, path)) = place("ext4", "noatime") else { return };
-    let pieces = mount.path().join("pieces");
+    let pieces = mount.path.join("pieces");
     let file = File::create_new(&pieces).expect("a file");
-    let other = File::create_new(mount.path().join("between")).expect("a file");
+    let other = File::create_new(mount.path.join("between")).expect("a file");
     for block in 0..64 {
         for file in [&file, &other] {
             std::os::unix::fs::FileExt::write_all_at(file, &[9; 65536], block * 65536).expect("room");
@@ -253,7 +254,7 @@ fn a_block_device_itself_and_a_file_in_many_pieces_have_their_places() {
 fn reads_that_never_reach_the_disk_are_contradicted_request_by_request() {
     let _alone = alone();
     let Some((mount, _)) = place("ext4", "noatime") else { return };
-    let reserved = mount.path().join("reserved");
+    let reserved = mount.path.join("reserved");
     let file = File::create_new(&reserved).expect("a file");
     rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, SIZE).expect("fallocate");
     file.sync_all().expect("fsync");
@@ -271,7 +272,7 @@ fn where_places_are_not_known_the_level_stays_and_the_reason_is_said() {
         return;
     }
     let Some(mount) = mounted("btrfs", "noatime") else { return };
-    let path = mount.path().join("data");
+    let path = mount.path.join("data");
     drop(stored_file(&path, SIZE));
     let judgement = stage(plan(&path, OpKind::Read, DirectPolicy::Require), |calls| {
         calls.blocks(OpKind::Read, &open(&path, libc::O_DIRECT), &path, BLOCKS);
@@ -354,9 +355,9 @@ fn an_ordinary_user_gets_the_level_below_and_is_told_what_root_would_add() {
         return skip("root", "only root can become somebody else");
     }
     let Some(mount) = mounted("ext4", "noatime") else { return };
-    let path = mount.path().join("data");
+    let path = mount.path.join("data");
     drop(stored_file(&path, SIZE));
-    for (path, mode) in [(mount.path(), 0o755), (&path, 0o666)] {
+    for (path, mode) in [(&mount.path, 0o755), (&path, 0o666)] {
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).expect("chmod");
     }
     let judgement = std::thread::scope(|scope| {

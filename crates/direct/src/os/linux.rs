@@ -648,7 +648,7 @@ pub(crate) fn lock_volume(_file: &File, _lock: bool) -> Result<(), LockError> {
 mod tests {
     use super::*;
 
-    use crate::test_support::{Loop, Mount, folder, skip};
+    use crate::test_support::{folder, loop_of, on_loop, skip};
 
     /// What is said of a file in `folder` where statx is silent, as on a kernel before 6.1.
     fn without_statx(folder: &Path) -> Found {
@@ -660,11 +660,11 @@ mod tests {
     #[test]
     fn ext4_without_statx_is_unknown_at_the_sector_of_its_device() {
         for sector in [512, 4096] {
-            let mount = match Mount::on_loop("ext4", 64 << 20, sector, "") {
+            let mount = match on_loop("ext4", 64 << 20, sector, "") {
                 Ok(mount) => mount,
                 Err(reason) => return skip("loop", &reason),
             };
-            let Found { support, reason, alignment } = without_statx(mount.path());
+            let Found { support, reason, alignment } = without_statx(&mount.path);
             assert!(matches!(support, Support::Unknown { .. }), "{reason}");
             assert_eq!(alignment, Alignment::uniform(sector, AlignmentSource::SectorSize));
         }
@@ -672,9 +672,9 @@ mod tests {
 
     #[test]
     fn journalled_data_without_statx_is_found_in_the_mount_options() {
-        match Mount::on_loop("ext4", 64 << 20, 512, "data=journal") {
+        match on_loop("ext4", 64 << 20, 512, "data=journal") {
             Ok(mount) => {
-                let Found { support, reason, .. } = without_statx(mount.path());
+                let Found { support, reason, .. } = without_statx(&mount.path);
                 assert!(matches!(support, Support::SilentlyBuffered { .. }), "{reason}");
             }
             Err(reason) => skip("loop", &reason),
@@ -683,9 +683,9 @@ mod tests {
 
     #[test]
     fn xfs_without_statx_answers_by_itself() {
-        match Mount::on_loop("xfs", 512 << 20, 4096, "") {
+        match on_loop("xfs", 512 << 20, 4096, "") {
             Ok(mount) => {
-                let Found { support, reason, alignment } = without_statx(mount.path());
+                let Found { support, reason, alignment } = without_statx(&mount.path);
                 assert_eq!(support, Support::Direct, "{reason}");
                 assert_eq!(alignment.source, AlignmentSource::XfsDioInfo);
                 assert_eq!(alignment.write_offset_bytes, Some(4096));
@@ -696,9 +696,9 @@ mod tests {
 
     #[test]
     fn a_disk_without_statx_is_direct_at_its_sector() {
-        match Loop::new(16 << 20, 4096) {
+        match loop_of(16 << 20, 4096) {
             Ok(below) => {
-                let file = File::open(&below.device).unwrap();
+                let file = File::open(below.path()).unwrap();
                 let filesystem = Filesystem::of(&file, FileType::BlockDevice);
                 let Found { support, alignment, .. } =
                     classify(&file, FileType::BlockDevice, &filesystem, DioAnswer::Missing, Flag::Accepted);

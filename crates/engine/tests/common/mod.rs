@@ -2,12 +2,11 @@
 //!
 //! A [`Job`] is the smallest plan there is (4 KiB random reads over 1 MiB, each block once, one at
 //! a time); a test changes what it is about and runs it.
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "each test binary uses its own part")]
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, OnceLock};
@@ -20,23 +19,12 @@ use trueio_model::{
     Arrivals, BlockSizes, EngineKind, FilePlan, Histogram, IoPriority, JobPlan, OpKind, OpMix, OpRecord, Order, Pace,
     Prepare, PriorityShare, ReplayPlan, ReplaySettings, SimulatedDevice, Think, UringOptions, Verify, scan_iolog,
 };
+pub use trueio_testkit::{Loop, Mount, folder, skip};
 
 pub const KIB: u64 = 1 << 10;
 pub const MIB: u64 = 1 << 20;
 pub const MS: u64 = 1_000_000;
 pub const S: u64 = 1_000_000_000;
-
-/// Says why a test did not run; fails where `TRUEIO_REQUIRE` lists the need ("loop,direct,root").
-pub fn skip(need: &str, reason: &str) {
-    let required = std::env::var("TRUEIO_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|word| word.trim() == need), "`{need}` is required: {reason}");
-    println!("Skipped({need}): {reason}");
-}
-
-/// A new folder on the filesystem of the build directory.
-pub fn folder() -> tempfile::TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
 
 /// How a job's files are opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -453,78 +441,7 @@ pub fn header(content: &[u8], at: usize) -> Option<Header> {
     })
 }
 
-fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let out = Command::new(program).args(arguments).output().map_err(|e| format!("{program}: {e}"))?;
-    if out.status.success() {
-        Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())
-    } else {
-        Err(format!("{program}: {}", String::from_utf8_lossy(&out.stderr).trim()))
-    }
-}
-
-/// A loop device over a sparse file; detached on drop.
-pub struct Loop {
-    pub device: PathBuf,
-    pub backing: PathBuf,
-    _folder: tempfile::TempDir,
-}
-
-impl Loop {
-    /// `None`, and the reason printed, where that is not allowed.
-    pub fn attach(size: u64) -> Option<Self> {
-        let folder = folder();
-        let backing = folder.path().join("backing");
-        File::create(&backing).and_then(|f| f.set_len(size)).unwrap();
-        match run("losetup", &["--find", "--show", backing.to_str().unwrap()]) {
-            Ok(device) => Some(Self { device: device.into(), backing, _folder: folder }),
-            Err(error) => {
-                skip("loop", &error);
-                None
-            }
-        }
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        if let Err(error) = run("losetup", &["--detach", self.device.to_str().unwrap()]) {
-            println!("left behind: {error}");
-        }
-    }
-}
-
-/// A small tmpfs; unmounted on drop.
-pub struct Tmpfs {
-    pub folder: tempfile::TempDir,
-}
-
-impl Tmpfs {
-    /// `None`, and the reason printed, where that is not allowed.
-    pub fn mount(size: u64) -> Option<Self> {
-        let folder = folder();
-        let options = format!("size={size}");
-        match run("mount", &["-t", "tmpfs", "-o", &options, "tmpfs", folder.path().to_str().unwrap()]) {
-            Ok(_) => Some(Self { folder }),
-            Err(error) => {
-                skip("root", &error);
-                None
-            }
-        }
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        // A closed io_uring lets go of its files a moment later: until then the mount is busy.
-        let path = self.folder.path().to_str().unwrap();
-        for _ in 0..100 {
-            if run("umount", &[path]).is_ok() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        if let Err(error) = run("umount", &["--lazy", path]) {
-            println!("left behind: {error}");
-        }
-    }
+/// A small tmpfs; `None`, with the reason printed, where that is not allowed.
+pub fn tmpfs(size: u64) -> Option<Mount> {
+    Mount::create("tmpfs", "none", &format!("size={size}")).inspect_err(|reason| skip("root", reason)).ok()
 }

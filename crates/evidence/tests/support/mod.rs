@@ -1,12 +1,11 @@
 //! Phases made by hand, staged places, and skips that say why.
 // Each test program uses a part of it.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, unused_imports)]
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,15 +19,10 @@ use trueio_model::{
     SteadyState, TargetFacts, TargetKind, ThreadUsage, TraceRecord, Verdict,
 };
 
+pub use trueio_testkit::{Loop, Mount, folder, skip};
+
 pub const MIB: u64 = 1 << 20;
 pub const SECOND_NS: u64 = 1_000_000_000;
-
-/// Says why a test did not run; fails where `TRUEIO_REQUIRE` lists the need ("loop,btrfs,root").
-pub fn skip(need: &str, reason: &str) {
-    let required = std::env::var("TRUEIO_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|word| word.trim() == need), "`{need}` is required: {reason}");
-    println!("skipped: {need}: {reason}");
-}
 
 // ---------------------------------------------------------------------------------------------
 // A phase from numbers alone
@@ -377,11 +371,6 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A new folder on the filesystem of the build directory.
-pub fn folder() -> tempfile::TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder in the build directory")
-}
-
 /// A file of random content, on the disk and out of the page cache.
 pub fn stored_file(path: &Path, size_bytes: u64) -> File {
     let mut file = File::create_new(path).expect("a new file");
@@ -575,115 +564,14 @@ pub fn stage(job: JobPlan, io: impl FnOnce(&mut Calls)) -> Judgement {
 // Places
 // ---------------------------------------------------------------------------------------------
 
-fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
-    let output = Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    } else {
-        Err(format!("{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr).trim()))
-    }
-}
+/// Options of a loop device that reads and writes its file directly, or through the page cache.
+pub const DIRECT: &[&str] = &["--direct-io=on"];
+pub const BUFFERED: &[&str] = &["--direct-io=off"];
 
-/// A loop device over a new sparse file; detached on drop.
-pub struct Loop {
-    pub device: PathBuf,
-    _folder: tempfile::TempDir,
-}
-
-impl Loop {
-    /// With direct I/O to its file, or without.
-    pub fn new(folder: tempfile::TempDir, size_bytes: u64, direct: bool) -> Result<Self, String> {
-        let image = folder.path().join("image");
-        File::create_new(&image).and_then(|file| file.set_len(size_bytes)).map_err(|error| error.to_string())?;
-        let direct = if direct { "--direct-io=on" } else { "--direct-io=off" };
-        Self::over(folder, &image, &[direct])
-    }
-
-    /// With one partition, which begins at 1 MiB.
-    pub fn partitioned(folder: tempfile::TempDir, size_bytes: u64) -> Result<Self, String> {
-        let image = folder.path().join("image");
-        File::create_new(&image).and_then(|file| file.set_len(size_bytes)).map_err(|error| error.to_string())?;
-        let below = Self::over(folder, &image, &["--partscan", "--direct-io=on"])?;
-        // Told to the kernel by hand: not every kernel reads partition tables.
-        let sectors = (size_bytes / 512 - 2048).to_string();
-        run("addpart", &[below.name(), "1", "2048", &sectors])?;
-        Ok(below)
-    }
-
-    fn over(folder: tempfile::TempDir, image: &Path, options: &[&str]) -> Result<Self, String> {
-        let device = run("losetup", &[&["--find", "--show"], options, &[image.to_str().expect("plain")]].concat())?;
-        Ok(Self { device: device.into(), _folder: folder })
-    }
-
-    fn name(&self) -> &str {
-        self.device.to_str().expect("a plain name")
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        if let Err(error) = run("losetup", &["--detach", self.name()]) {
-            println!("left behind: {error}");
-        }
-    }
-}
-
-/// A new filesystem on a new loop device; unmounted and detached on drop, in this order.
-pub struct Mount {
-    folder: tempfile::TempDir,
-    _below: Loop,
-}
-
-impl Mount {
-    pub fn new(kind: &str, below: Loop, options: &str) -> Result<Self, String> {
-        let device = below.name().to_owned();
-        Self::of(kind, below, &device, options)
-    }
-
-    /// In the only partition of a loop device.
-    pub fn in_partition(kind: &str, below: Loop) -> Result<Self, String> {
-        let device = format!("{}p1", below.name());
-        Self::of(kind, below, &device, "noatime")
-    }
-
-    fn of(kind: &str, below: Loop, device: &str, options: &str) -> Result<Self, String> {
-        let quiet: &[&str] =
-            if kind == "ext4" { &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"] } else { &["-q", "-f"] };
-        run(&format!("mkfs.{kind}"), &[quiet, &[device]].concat())?;
-        let folder = folder();
-        let path = folder.path().to_str().expect("a plain name").to_owned();
-        let options = if options.is_empty() { "noatime" } else { options };
-        run("mount", &["-t", kind, "-o", options, device, &path])?;
-        Ok(Self { folder, _below: below })
-    }
-
-    pub fn path(&self) -> &Path {
-        self.folder.path()
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        if let Err(error) = run("umount", &[self.folder.path().to_str().expect("a plain name")]) {
-            println!("left behind: {error}");
-        }
-    }
-}
-
-/// A filesystem on a loop device with direct I/O on the build directory's disk, or the skip said.
+/// A filesystem on a loop device with direct I/O on the build directory's disk; `None`, with the reason printed, where
+/// there is none.
 pub fn mounted(kind: &str, options: &str) -> Option<Mount> {
     let size = if kind == "btrfs" { 256 * MIB } else { 128 * MIB };
-    match Loop::new(folder(), size, true) {
-        Err(why) => {
-            skip("loop", &why);
-            None
-        }
-        Ok(below) => match Mount::new(kind, below, options) {
-            Err(why) => {
-                skip(kind, &why);
-                None
-            }
-            Ok(mount) => Some(mount),
-        },
-    }
+    let below = Loop::create(size, DIRECT).inspect_err(|why| skip("loop", why)).ok()?;
+    Mount::on(kind, below, options).inspect_err(|why| skip(kind, why)).ok()
 }

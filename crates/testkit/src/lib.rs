@@ -1,0 +1,23 @@
+//! What the tests of all crates share: requirements and skips, folders, loop devices and mounts that
+//! are removed on drop, and the harness that runs the built program.
+//!
+//! A dev-dependency only. It depends on no other crate of the workspace, so the tests of every crate
+//! may use it, those of `direct` on other systems too (there without devices and programs).
+
+mod devices;
+mod folders;
+mod needs;
+#[cfg(unix)]
+mod program;
+#[cfg(unix)]
+mod terminal;
+mod tools;
+
+pub use devices::{Loop, Mount};
+pub use folders::{folder, hash, listing};
+pub use needs::{is_root, lacks, skip};
+#[cfg(unix)]
+pub use program::{Ran, Running, Sandbox, joined};
+#[cfg(unix)]
+pub use terminal::on_terminal;
+pub use tools::tool;
