@@ -13,10 +13,12 @@
 //! read, unless `--overwrite` names it.
 
 use crate::failure::Failure;
+use crate::flags::{run_outputs, switch};
 use crate::machine::{Live, entropy, machine};
 use crate::output;
-use crate::run::{execute, may_run, planned};
-use clap::ArgMatches;
+use crate::planning::{may_run, planned};
+use crate::run::execute;
+use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,11 +31,52 @@ use trueio_model::{JobSpec, Origin, TargetFacts, TargetKind, units};
 const MIB: u64 = 1 << 20;
 /// The test file is never larger.
 const SIZE_MAX_BYTES: u64 = 4 << 30;
-/// Nor is it smaller: below this nothing sensible can be said.
+/// The test file is never smaller: figures of less are meaningless.
 const SIZE_MIN_BYTES: u64 = 16 * MIB;
 
 /// The name of the durable append.
 const APPEND: &str = "append-4k-fdatasync";
+
+/// What `trueio baseline` is for.
+pub(crate) const ABOUT: &str = "A complete picture of a disk in about a minute";
+
+/// The command line.
+pub(crate) fn arguments(command: Command) -> Command {
+    run_outputs(command)
+        .long_about(
+            "A complete picture of a disk in about a minute: sequential, random and durable I/O, each figure with \
+             its evidence.\n\nIn a directory it makes its own files, which are removed in any case. \
+             An existing file or a block device is only read, unless --overwrite names it.",
+        )
+        .arg(
+            Arg::new("target")
+                .value_name("TARGET")
+                .help("A directory, a file or a block device")
+                .default_value(".")
+                .value_hint(ValueHint::AnyPath)
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(switch("quick", "About 10 seconds").conflicts_with("thorough"))
+        .arg(switch(
+            "trace-syscalls",
+            "Record every system call of the workers, with its cost (as root); it slows them",
+        ))
+        .arg(switch("thorough", "Each phase until it is steady (SNIA rule): 10 to 30 minutes"))
+        .arg(
+            Arg::new("overwrite")
+                .long("overwrite")
+                .value_name("TARGET")
+                .help("Write to this existing file or device too, destroying what is on it; must name TARGET again")
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(
+            Arg::new("overwrite-signature")
+                .long("overwrite-signature")
+                .value_name("NAMES")
+                .help("The signatures on the device that may be destroyed, as `wipefs` names them: gpt,ext4")
+                .requires("overwrite"),
+        )
+}
 
 /// How long everything takes.
 #[derive(Debug, Clone, Copy)]
@@ -264,7 +307,7 @@ fn in_directory(
     Ok((jobs(size_bytes, log_bytes), notes))
 }
 
-/// Says so when a file is smaller than memory: then a cache could serve it whole.
+/// Notes that a file is smaller than memory: then a cache could serve it whole.
 fn cache_note(what: &str, size_bytes: u64) -> Option<String> {
     let memory = trueio_device::environment(&trueio_device::System::live()).memory_bytes.value?;
     (size_bytes < memory).then(|| {

@@ -1,11 +1,12 @@
 //! `trueio compare`: sides interleaved live, or records of earlier runs, and gates for a CI service.
 //!
 //! Exit codes: 0 done, and no gate was missed; 1 the comparison failed or was interrupted, or a gate's regression
-//! is shown; 2 the request was refused; 3 a gate cannot be told.
+//! is shown; 2 the request was refused; 3 a gate cannot be decided.
 
 use crate::failure::Failure;
-use crate::run::{may_run, planned, read_job_file};
-use crate::{arguments, baseline, history, machine, output, progress};
+use crate::planning::{may_run, planned};
+use crate::run::read_job_file;
+use crate::{baseline, flags, kept, machine, output, progress};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,7 +21,7 @@ use trueio_model::{
 use trueio_run::{Request, Session, watch_signals};
 
 /// How long disks are watched idle before each slice, in nanoseconds. Short, because slices are; it is also the pause in
-/// which what the slice before left behind settles.
+/// which the effects of the slice before settle.
 const IDLE_NS: u64 = 30_000_000;
 /// The most sides: with more, a round takes longer than what it is meant to hold still.
 const SIDES_MAX: usize = 32;
@@ -30,8 +31,13 @@ const EXIT_CANNOT_TELL: u8 = 3;
 /// What `trueio compare` is for.
 pub(crate) const ABOUT: &str = "Is B better than A, or is it noise?";
 
-/// The command line, but for the job options.
+/// The command line.
 pub(crate) fn arguments(command: Command) -> Command {
+    flags::table_options(own_arguments(command))
+}
+
+/// The command line without the job options.
+fn own_arguments(command: Command) -> Command {
     let value = |name: &'static str, value_name: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name(value_name).help(help).help_heading("Comparison")
     };
@@ -40,11 +46,11 @@ pub(crate) fn arguments(command: Command) -> Command {
             "Is B better than A, or is it noise? For bandwidth, IOPS, latency and CPU per I/O: the ratio with its interval, and in words.\n\n\
              With jobs it runs them in short slices, in random order, on the same files, until the answer is clear or the time is up \
              (`trueio compare A.toml B.toml --live`, `trueio compare --vary iodepth=1,4,16 JOB.toml`). With records (ids of the history, \
-             JSON files, fio's JSON) it says what one run a side can say.",
+             JSON files, fio's JSON) it reports what one run a side can show.",
         )
         .after_help(
-            "Exit codes: 0 done, no gate missed; 1 a regression is shown, or the comparison failed; 2 refused; 3 a gate cannot be told.\n\
-             docs/statistics.md says how the intervals are made and how often they are wrong; docs/ci.md has a complete example for CI.",
+            "Exit codes: 0 done, no gate missed; 1 a regression is shown, or the comparison failed; 2 refused; 3 a gate cannot be decided.\n\
+             docs/statistics.md describes how the intervals are made and how often they are wrong; docs/ci.md has a complete example for CI.",
         )
         .arg(Arg::new("sides").value_name("A B …").num_args(0..).help(
             "Job files or presets (`baseline:rand-read-4k-q32`) to run; or records: ids of the history, JSON files, fio's JSON",
@@ -70,7 +76,7 @@ pub(crate) fn arguments(command: Command) -> Command {
         ))
         .arg(value("order-seed", "NUMBER", "Seed of the order and of what is resampled [default: drawn]").value_parser(value_parser!(u64)))
         .arg(
-            value("fail-if", "CONDITION", "Exit with 1 if this is shown, 3 if it cannot be told: 'p99 > +5%', 'iops < -3%'")
+            value("fail-if", "CONDITION", "Exit with 1 if this is shown, 3 if it cannot be decided: 'p99 > +5%', 'iops < -3%'")
                 .action(ArgAction::Append),
         )
         .arg(
@@ -78,10 +84,10 @@ pub(crate) fn arguments(command: Command) -> Command {
                 .action(ArgAction::Append)
                 .value_delimiter(','),
         )
-        .arg(arguments::output_file("json", "Write the comparison as JSON; - for stdout"))
-        .arg(arguments::output_file("html", "Write a self-contained page with plots"))
-        .arg(arguments::output_file("markdown", "Write a summary for a pull request"))
-        .arg(arguments::output_file("junit", "Write JUnit XML: a gate is a test"))
+        .arg(flags::output_file("json", "Write the comparison as JSON; - for stdout"))
+        .arg(flags::output_file("html", "Write a self-contained page with plots"))
+        .arg(flags::output_file("markdown", "Write a summary for a pull request"))
+        .arg(flags::output_file("junit", "Write JUnit XML: a gate is a test"))
         .arg(
             Arg::new("no-evidence")
                 .long("no-evidence")
@@ -91,6 +97,15 @@ pub(crate) fn arguments(command: Command) -> Command {
         )
 }
 
+/// Runs `trueio compare` with these words, for another command.
+pub(crate) fn with_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<ExitCode, Failure> {
+    let whole = || Command::new("trueio").subcommand(Command::new("compare").about(ABOUT).defer(arguments));
+    let matches = flags::parse(whole, ["trueio", "compare"].into_iter().chain(words))
+        .map_err(|e| Failure::refused(e.to_string().trim_start_matches("error: ").to_owned()))?;
+    let (_, matches) = matches.subcommand().expect("compare was asked for");
+    command(matches)
+}
+
 /// `trueio compare`.
 pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     output::check(matches)?;
@@ -98,7 +113,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let margin = margin(matches)?;
     let names: Vec<&String> = matches.get_many("sides").into_iter().flatten().collect();
     let is_job = |name: &str| name.starts_with("baseline:") || name.ends_with(".toml");
-    let has_flags = !arguments::job_flags(matches).is_empty();
+    let has_flags = !flags::job_flags(matches).is_empty();
     let wants_live = matches.get_flag("live") || matches.contains_id("vary");
     let comparison = if wants_live || has_flags || names.iter().any(|name| is_job(name)) {
         live(&names, margin, &gates, matches)?
@@ -143,7 +158,7 @@ fn duration(matches: &ArgMatches, name: &str) -> Result<Option<u64>, Failure> {
     units::parse_duration_ns(text).map(Some).map_err(|e| Failure::refused(format!("--{name} `{text}`: {e}")))
 }
 
-/// What the comparison goes on for.
+/// The metrics whose answers end the comparison.
 fn until(matches: &ArgMatches, gates: &[Gate], is_paced: bool) -> Result<Vec<Metric>, Failure> {
     let mut metrics = Vec::new();
     if let Some(text) = matches.get_one::<String>("until") {
@@ -168,7 +183,7 @@ fn head(margin: f64, setting: Option<Box<trueio_model::RunRecord>>, started_at: 
     Head {
         setting,
         started_at,
-        command: arguments::as_typed(),
+        command: flags::as_typed(),
         tool: ToolFacts {
             name: "trueio".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -215,8 +230,7 @@ fn live(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches) ->
 
     let stop = watch_signals();
     let mut line = progress::Line::new();
-    let request =
-        Request { kind: "compare".to_owned(), command: arguments::as_typed(), spec: specs, plan, has_evidence };
+    let request = Request { kind: "compare".to_owned(), command: flags::as_typed(), spec: specs, plan, has_evidence };
     let session = Session::new(request, stop);
     let started_at = session.record().started_at.clone();
     let (mut found, (setting, syscalls)) = match SessionBench::new(session, &mut line) {
@@ -243,9 +257,9 @@ fn live(names: &[&String], margin: f64, gates: &[Gate], matches: &ArgMatches) ->
     Ok(comparison)
 }
 
-/// The sides that the command line asks for; the files that were read are added to `read`.
+/// The sides of the command line; the files that were read are added to `read`.
 fn live_sides(names: &[&String], matches: &ArgMatches, read: &mut Vec<String>) -> Result<Vec<LiveSide>, Failure> {
-    let flags = arguments::job_flags(matches);
+    let flags = flags::job_flags(matches);
     let mut jobs_of = |name: &str| -> Result<Vec<JobSpec>, Failure> {
         let mut jobs = match name.strip_prefix("baseline:") {
             Some(preset) => vec![baseline::preset_job(preset)?],
@@ -293,7 +307,7 @@ fn grid(base: &[JobSpec], varied: &[&String]) -> Result<Vec<LiveSide>, Failure> 
             Failure::refused(format!("--vary `{text}`: an option and its values are expected, `iodepth=1,4,16`"))
         })?;
         if names.contains(&option) {
-            return Err(Failure::refused(format!("--vary `{option}` is said twice: list its values in one")));
+            return Err(Failure::refused(format!("--vary `{option}` is given twice: list its values in one")));
         }
         names.push(option);
         let values: Vec<&str> = values.split(',').collect();
@@ -321,7 +335,7 @@ fn joined(sides: &[LiveSide]) -> Result<Vec<JobSpec>, Failure> {
     let tag = format!("{:08x}", machine::entropy() as u32);
     let mut all = Vec::new();
     for (index, side) in sides.iter().enumerate() {
-        if let Some(job) = side.jobs.iter().skip(1).find(|job| says(job, "stonewall") == Some("true")) {
+        if let Some(job) = side.jobs.iter().skip(1).find(|job| value_of(job, "stonewall") == Some("true")) {
             return Err(Failure::refused(format!(
                 "side `{}` has phases that follow each other (job `{}` has `stonewall`)\n\nhint: compare one phase at a time",
                 side.name, job.name
@@ -336,10 +350,10 @@ fn joined(sides: &[LiveSide]) -> Result<Vec<JobSpec>, Failure> {
                 if position == 0 && index > 0 { "true" } else { "false" },
                 because("each side is a phase of its own"),
             );
-            // Files that nobody named are shared by all sides: where a file lies makes a difference.
-            let touches = !matches!(says(&job, "ioengine"), Some("null" | "simulated"));
+            // Files without a given name are shared by all sides: the position of a file on the disk makes a difference.
+            let touches = !matches!(value_of(&job, "ioengine"), Some("null" | "simulated"));
             if touches && !job.options.contains_key("filename") {
-                let count = says(&job, "nrfiles").and_then(|n| n.parse::<u32>().ok()).unwrap_or(1).clamp(1, 10_000);
+                let count = value_of(&job, "nrfiles").and_then(|n| n.parse::<u32>().ok()).unwrap_or(1).clamp(1, 10_000);
                 let names: Vec<String> =
                     (0..count).map(|i| format!("trueio-compare-{tag}-{position}-{i}.dat")).collect();
                 job.options.remove("nrfiles");
@@ -351,7 +365,7 @@ fn joined(sides: &[LiveSide]) -> Result<Vec<JobSpec>, Failure> {
     Ok(all)
 }
 
-fn says<'a>(job: &'a JobSpec, option: &str) -> Option<&'a str> {
+fn value_of<'a>(job: &'a JobSpec, option: &str) -> Option<&'a str> {
     job.options.get(option).map(|value: &SpecValue| value.text.as_str())
 }
 
@@ -438,7 +452,7 @@ fn stored(name: &str) -> Result<Named, Failure> {
             return Ok(Named { name: stem(path), run: StoredRun::Fio(run) });
         }
     }
-    let record = history::find(name)?;
+    let record = kept::find(name)?;
     let name = if path.is_file() { stem(path) } else { name.chars().take(8).collect() };
     Ok(Named { name, run: StoredRun::Record(Box::new(record)) })
 }

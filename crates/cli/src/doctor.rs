@@ -1,8 +1,9 @@
 //! `trueio doctor` and `trueio device`: what this machine allows, and what a target is.
 
 use crate::failure::Failure;
+use crate::flags::switch;
 use crate::output;
-use clap::ArgMatches;
+use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -15,6 +16,32 @@ struct Means {
     name: &'static str,
     is_there: bool,
     detail: String,
+}
+
+/// What `trueio doctor` is for.
+pub(crate) const ABOUT: &str = "What works on this machine, and the tool's own cost here";
+
+/// What `trueio device` is for.
+pub(crate) const ABOUT_DEVICE: &str =
+    "What a directory, a file or a block device is, down to the disks, and the source of each fact";
+
+/// The command line of `trueio doctor`.
+pub(crate) fn arguments(command: Command) -> Command {
+    command.arg(switch("json", "Print JSON instead of text"))
+}
+
+/// The command line of `trueio device`.
+pub(crate) fn device_arguments(command: Command) -> Command {
+    command
+        .arg(
+            Arg::new("path")
+                .value_name("PATH")
+                .help("The directory, file or block device")
+                .default_value(".")
+                .value_hint(ValueHint::AnyPath)
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(switch("json", "Print every fact with its source, as JSON"))
 }
 
 /// `trueio doctor`.

@@ -1,10 +1,10 @@
-//! What is told when a command cannot do what was asked.
+//! Errors of commands: text and exit code.
 
 use std::error::Error;
 use std::process::ExitCode;
 use trueio_model::causes;
 
-/// A command that ended without a record, and the exit code that says why.
+/// A command that ended without a result: its text and exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
@@ -31,7 +31,7 @@ impl Failure {
         Self { code: 2, text }
     }
 
-    /// What is told, for who tells it otherwise.
+    /// The text, to be printed elsewhere.
     pub(crate) fn into_text(self) -> String {
         self.text
     }

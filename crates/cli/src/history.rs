@@ -13,15 +13,15 @@ mod table;
 mod trend;
 
 use crate::failure::Failure;
-use crate::output;
-use clap::ArgMatches;
+use crate::kept::{Document, document, find, get, short, store, unreadable, whole_id};
+use crate::{flags, output};
+use clap::{Arg, ArgMatches, Command};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 use trueio_device::{System, target_facts};
-use trueio_model::ForeignRun;
-use trueio_model::{DeviceIdentity, RunRecord, units};
-use trueio_store::{Device, Filter, Source, Store, StoreError, Stored};
+use trueio_model::{DeviceIdentity, units};
+use trueio_store::{Device, Filter, Store, StoreError};
 
 pub(crate) use arguments::{ABOUT, arguments};
 
@@ -44,15 +44,6 @@ pub(crate) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     }
 }
 
-fn store() -> Result<Store, Failure> {
-    let open = || Store::open(&trueio_store::default_directory()?);
-    open().map_err(|e| Failure::failed("the history cannot be opened", &e))
-}
-
-fn unreadable(error: &StoreError) -> Failure {
-    Failure::failed("the history cannot be read", error)
-}
-
 fn unwritable(error: &StoreError) -> Failure {
     Failure::failed("the history was not changed", error)
 }
@@ -60,25 +51,6 @@ fn unwritable(error: &StoreError) -> Failure {
 /// The one value of an argument that clap demands.
 fn text<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
     matches.get_one::<String>(name).expect("clap demands it")
-}
-
-/// The whole id that `id` is the beginning of.
-fn whole_id(store: &Store, id: &str) -> Result<String, Failure> {
-    store.whole_id(id).map_err(|e| match e {
-        StoreError::NotFound { .. } | StoreError::Ambiguous { .. } => no_such_run(&e),
-        other => unreadable(&other),
-    })
-}
-
-fn get(store: &Store, id: &str) -> Result<Stored, Failure> {
-    store.get(id).map_err(|e| match e {
-        StoreError::NotFound { .. } | StoreError::Ambiguous { .. } => no_such_run(&e),
-        other => unreadable(&other),
-    })
-}
-
-fn no_such_run(error: &StoreError) -> Failure {
-    Failure::refused_by(error, Some("`trueio history` lists what there is"))
 }
 
 fn tag(matches: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -127,9 +99,17 @@ fn delete(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The beginning of an id that lists show.
-fn short(id: &str) -> String {
-    id.chars().take(8).collect()
+/// What `trueio report` is for.
+pub(crate) const ABOUT_REPORT: &str = "Print an earlier record in any output format";
+
+/// The command line of `trueio report`.
+pub(crate) fn report_arguments(command: Command) -> Command {
+    flags::outputs(command).arg(
+        Arg::new("record")
+            .value_name("RECORD")
+            .required(true)
+            .help("An id (or its beginning) from the history, or a record's JSON file"),
+    )
 }
 
 /// `trueio report`.
@@ -140,43 +120,6 @@ pub(crate) fn report(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let record = find(name)?;
     output::deliver(&record, matches, false)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// A record by its file or its id.
-pub(crate) fn find(name: &str) -> Result<RunRecord, Failure> {
-    let path = Path::new(name);
-    if path.is_file() {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Failure::refused(format!("`{name}` cannot be read\n  because: {e}")))?;
-        return trueio_report::parse(&text)
-            .map_err(|e| Failure::refused(format!("`{name}` is no record that can be read\n  because: {e}")));
-    }
-    match document(&get(&store()?, name)?)? {
-        Document::Record(record) => Ok(*record),
-        Document::Fio(_) => Err(Failure::refused(format!(
-            "`{name}` is a result of fio, not a record: there is no evidence to report\n\nhint: `trueio history show \
-             {name}` prints its figures"
-        ))),
-    }
-}
-
-/// What the history keeps of a run.
-enum Document {
-    Record(Box<RunRecord>),
-    Fio(ForeignRun),
-}
-
-fn document(stored: &Stored) -> Result<Document, Failure> {
-    let refused = |error: &dyn std::error::Error| {
-        let what = format!("the history's record {} cannot be read", short(&stored.entry.id));
-        Failure::refused(crate::failure::chain(&what, Some(error)))
-    };
-    match stored.entry.source {
-        Source::Trueio => {
-            trueio_report::parse(&stored.json).map(|r| Document::Record(Box::new(r))).map_err(|e| refused(&e))
-        }
-        Source::Fio => trueio_fio::results::parse(&stored.json).map(Document::Fio).map_err(|e| refused(&e)),
-    }
 }
 
 /// The filter that the flags of `list`, `export` and `trend` make.
@@ -220,7 +163,7 @@ fn find_device(store: &Store, name: &str) -> Result<Device, Failure> {
         let texts = std::iter::once(&device.label).chain(device.keys.iter().map(|(_, value)| value));
         texts.map(|text| text.to_lowercase()).any(|text| text.contains(&wanted))
     };
-    // A path comes first: what is said of it is what this machine says now.
+    // A path comes first: it is what this machine has now.
     let node = Path::new("/dev").join(name);
     let path = if Path::new(name).exists() { Path::new(name) } else { &node };
     if !name.is_empty() && path.exists() {

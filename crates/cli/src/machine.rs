@@ -1,4 +1,4 @@
-//! What the planner is told of this machine and its paths.
+//! Facts of this machine and its paths, for the planner.
 
 use std::cell::Cell;
 use std::fs::Metadata;
@@ -37,7 +37,7 @@ pub(crate) fn machine(idle_baseline_ns: u64) -> Machine {
 }
 
 /// Whether I/Os of this process may be of the class real time (ioprio_set(2), NOTES). Within a container the kernel
-/// may still refuse; the worker then says so.
+/// may still refuse; the worker then reports it.
 fn may_be_real_time() -> Option<bool> {
     use rustix::thread::{CapabilitySet, capabilities};
     let effective = capabilities(None).ok()?.effective;
@@ -64,8 +64,8 @@ fn usable_cpus() -> Vec<u32> {
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect()
 }
 
-/// What paths name and who uses them, asked of the running machine. Nothing is opened for writing,
-/// with one exception: a directory is asked about direct I/O through a file without a name.
+/// Reads what paths name and what uses them on the running machine. Nothing is opened for writing,
+/// with one exception: direct I/O in a directory is probed through a file without a name.
 #[derive(Debug)]
 pub(crate) struct Live {
     asks_directories: bool,
@@ -73,17 +73,17 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Asks everything.
+    /// Probes everything.
     pub(crate) fn asking() -> Self {
         Self { asks_directories: true, has_skipped: Cell::new(false) }
     }
 
-    /// Asks no directory about direct I/O; of such a one nothing is then required.
+    /// Does not probe direct I/O in directories; nothing is then required of them.
     pub(crate) fn touching_nothing() -> Self {
         Self { asks_directories: false, has_skipped: Cell::new(false) }
     }
 
-    /// Whether a directory was left unasked.
+    /// Whether a directory was not probed.
     pub(crate) fn has_skipped(&self) -> bool {
         self.has_skipped.get()
     }
@@ -119,7 +119,7 @@ impl FactsSource for Live {
                 == TargetKind::BlockDevice;
         let who = if is_device { trueio_device::who_holds } else { trueio_device::who_uses_file };
         let Holders { mut found, unseen } = who(&system, path).map_err(|e| trueio_model::error_line(&e))?;
-        // The most telling use first: a mount says more than the claim that comes with it.
+        // The most useful first: a mount explains more than the claim that comes with it.
         found.sort_by(|one, other| one.kind.cmp(&other.kind));
         let marks = match is_device && found.is_empty() {
             true => trueio_device::signatures(path).map_err(|e| format!("its content cannot be read ({e})"))?,

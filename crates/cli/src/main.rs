@@ -1,7 +1,7 @@
 //! The `trueio` program: thin commands over the crates.
 //!
-//! Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 the run failed or was interrupted,
-//! 2 the request was refused or malformed. `compare` adds 3: a gate cannot be told.
+//! Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 the run failed or was interrupted,
+//! 2 the request was refused or malformed. `compare` adds 3: a gate cannot be decided.
 
 mod arguments;
 mod baseline;
@@ -9,9 +9,12 @@ mod compare;
 mod doctor;
 mod failure;
 mod fio;
+mod flags;
 mod history;
+mod kept;
 mod machine;
 mod output;
+mod planning;
 mod progress;
 mod run;
 mod selftest;
@@ -28,7 +31,7 @@ fn main() -> ExitCode {
     let matches = match arguments::parse(std::env::args_os()) {
         Ok(matches) => matches,
         Err(error) => {
-            // `--help` and `--version` are answers, everything else is a malformed request.
+            // `--help` and `--version` are results, everything else is a malformed request.
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
             let _ = error.print();
             arguments::suggest(&error);

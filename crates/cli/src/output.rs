@@ -19,17 +19,17 @@ pub(crate) fn files(matches: &ArgMatches) -> impl Iterator<Item = (&'static str,
         .filter(|(_, path)| *path != Path::new("-"))
 }
 
-/// Where an output goes; `None` if it was not asked for, or the command does not have it.
+/// The path of an output; `None` if it was not given, or the command does not have it.
 fn path_of<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a PathBuf> {
     matches.try_get_one::<PathBuf>(name).ok().flatten()
 }
 
-/// The same, as what the command writes.
+/// The same as uses of files, for the planner.
 pub(crate) fn documents(matches: &ArgMatches) -> impl Iterator<Item = FileUse> {
     files(matches).map(|(name, path)| FileUse::new(path.to_string_lossy(), format!("--{name}"), Role::Document))
 }
 
-/// What a command that plans jobs reads and writes beside them. What it writes does not replace the history either.
+/// Files that a command reads and writes next to its jobs. Its outputs must not replace the history either.
 pub(crate) fn beside(matches: &ArgMatches, reads: &[String]) -> Beside {
     let mut files: Vec<FileUse> = documents(matches).collect();
     files.extend(reads.iter().map(|path| FileUse::new(path, "this command", Role::Input)));
@@ -138,7 +138,7 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|e| Failure::failed(format!("`{}` could not be written", path.display()), &e))
 }
 
-/// The terminal's layout: its width, colours unless `NO_COLOR` or a pipe says no.
+/// The terminal's layout: its width, colours unless `NO_COLOR` is set or the output is a pipe.
 pub(crate) fn style(is_terminal: bool) -> Style {
     let width = match rustix::termios::tcgetwinsize(std::io::stderr()) {
         Ok(size) if is_terminal && size.ws_col > 0 => usize::from(size.ws_col).min(140),

@@ -32,12 +32,12 @@ impl Line {
         Self { bar, phase: String::new(), has_idle: true }
     }
 
-    /// The same for runs that collect no evidence: nobody watches an idle disk then.
+    /// The same for runs that collect no evidence: no disk is watched idle then.
     pub(crate) fn without_idle(self, is_without: bool) -> Self {
         Self { has_idle: !is_without, ..self }
     }
 
-    /// Shows a line of its own making.
+    /// Shows a text.
     pub(crate) fn show(&self, text: &str) {
         self.bar.set_message(text.to_owned());
     }

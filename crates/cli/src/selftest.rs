@@ -1,12 +1,12 @@
 //! `trueio selftest`: each lie that a storage benchmark can tell, staged here, and caught by name.
 //!
 //! A row is a lie: what a tool that trusts its calls would have reported of it, and what trueio
-//! said. The jobs are small and real, and go the way of all jobs: specification, plan, run,
+//! reported. The jobs are small and real, and go the way of all jobs: specification, plan, run,
 //! judgement. Between them stand honest runs in the same places, which must not be accused: a check
 //! that always objects would catch every lie, too.
 //!
 //! Cannot stage: throttling, a hypervisor's cache, a disk that lies about its cache (only a power
-//! cut shows it), blocks that a thin-provisioned device never stored. `docs/evidence.md` says what
+//! cut shows it), blocks that a thin-provisioned device never stored. `docs/evidence.md` lists what
 //! is detectable.
 
 mod misaligned;
@@ -19,7 +19,7 @@ use crate::machine::{look, machine};
 use crate::output;
 use clap::{Arg, ArgMatches, Command, ValueHint, value_parser};
 use place::{Disk, Mounted, Scratch, nameless};
-use rows::{Count, Row, Said};
+use rows::{Count, Finding, Row};
 use rustix::fs::OFlags;
 use stage::{RUNTIME, Spoiler, Stage, Staged, iops_text, measured_op, naive_quantile, objections};
 use std::cell::Cell;
@@ -78,8 +78,8 @@ pub(crate) fn arguments(command: Command) -> Command {
     command
         .long_about(
             "Stages each lie that a storage benchmark can tell, in scratch files and, as root, on loop devices that only \
-             this process mounts; shows what a tool that trusts its calls would have reported, and what trueio said. \
-             Takes about 15 seconds, and leaves nothing behind even if it is killed. Exit code 1 if a lie was missed or an honest run accused.",
+             this process mounts; shows what a tool that trusts its calls would have reported, and what trueio reported. \
+             Takes about 15 seconds, and leaves nothing on the disk even if it is killed. Exit code 1 if a lie was missed or an honest run accused.",
         )
         .arg(
             Arg::new("directory")
@@ -221,7 +221,7 @@ impl Theatre {
         row: impl FnOnce(&RunRecord) -> Row,
     ) -> Result<(), Failure> {
         let row = match staged {
-            Staged::Refused(said) => Row::not_staged(is_honest, name, &said.sentence),
+            Staged::Refused(finding) => Row::not_staged(is_honest, name, &finding.sentence),
             Staged::Ran(record) if record.phases.is_empty() => {
                 Row::not_staged(is_honest, name, objections(&record).first().map_or("it did not run", |s| &s.sentence))
             }
@@ -257,13 +257,13 @@ impl Theatre {
     /// A filesystem that takes `O_DIRECT` and buffers: required, it is refused; preferred, flagged.
     fn silently_buffered(&mut self, name: &str, place: (&str, &Path)) -> Result<(), Failure> {
         let refused = match self.stage.run(place.0, place.1, &[SHORT, &[WRITES, REQUIRE]].concat(), None) {
-            Staged::Refused(said) => vec![said],
+            Staged::Refused(finding) => vec![finding],
             Staged::Ran(record) => objections(&record),
         };
         let row = |record: &RunRecord| {
-            let mut said = refused;
-            said.extend(objections(record));
-            Row::lie(name, iops_text(record), said, &[&["direct_impossible"], &["direct_granted"]])
+            let mut findings = refused;
+            findings.extend(objections(record));
+            Row::lie(name, iops_text(record), findings, &[&["direct_impossible"], &["direct_granted"]])
         };
         self.job(false, name, place, &[SHORT, &[WRITES, PREFER]], None, row)
     }
@@ -346,23 +346,23 @@ impl Theatre {
         };
         let row = |record: &RunRecord| {
             let worst = measured_op(record).map_or_else(String::new, |op| naive_quantile(op, 999));
-            let mut said = objections(record);
+            let mut findings = objections(record);
             if !p999(record) {
                 let sentence = "50 I/Os do not support a p99.9: its 95 % interval has no upper end.";
-                said.push(Said::new("not printed", "percentiles", sentence));
+                findings.push(Finding::new("not printed", "percentiles", sentence));
             }
-            Row::lie(FEW, format!("p99.9 {worst}"), said, &[&["percentiles"]])
+            Row::lie(FEW, format!("p99.9 {worst}"), findings, &[&["percentiles"]])
         };
         let fifty = [("bs", "4k"), ("ioengine", "psync"), ("number_ios", "50"), READS, REQUIRE];
         self.job(false, FEW, ("few", at), &[&fifty], None, row)?;
         let name = "p99.9 of 100,000 I/Os (of the engine `null`, which needs no disk)";
         let row = |record: &RunRecord| {
-            let mut said = Vec::new();
+            let mut findings = Vec::new();
             if !p999(record) {
-                said.push(Said::new("not printed", "percentiles", "p99.9 is missing."));
+                findings.push(Finding::new("not printed", "percentiles", "p99.9 is missing."));
             }
             let value = measured_op(record).map_or_else(String::new, |op| naive_quantile(op, 999));
-            Row::honest(name, format!("p99.9 {value}"), &said, &["percentiles"])
+            Row::honest(name, format!("p99.9 {value}"), &findings, &["percentiles"])
         };
         let many = [("bs", "4k"), ("size", "1g"), ("ioengine", "null"), ("number_ios", "100000"), READS];
         self.job(true, name, ("many", at), &[&many], None, row)
@@ -463,7 +463,7 @@ impl Theatre {
         }
     }
 
-    /// Reads beside a neighbour. On a machine that is busy with other things the neighbour may get no turn
+    /// Reads while a neighbour writes. On a machine that is busy with other things the neighbour may get no turn
     /// while the job is measured: then there was no lie, and it is tried again.
     fn beside(&mut self, neighbour: &Neighbour, at: &Path) -> Result<(), Failure> {
         const TRIES: u32 = 10;
@@ -519,7 +519,7 @@ fn durable_text(record: &RunRecord) -> String {
     format!("{} durable writes a second, no error", units::format_count(stage::naive_iops(record)))
 }
 
-/// Somebody else who writes a file of their own with direct I/O, until dropped.
+/// A thread that writes a file of its own with direct I/O, until dropped.
 struct Neighbour {
     stop: Arc<AtomicBool>,
     /// Bytes written so far.

@@ -1,13 +1,13 @@
-//! `trueio study`: published experiments, yours beside theirs.
+//! `trueio study`: published experiments, your figures next to the published ones.
 //!
 //! Exit codes: 0 the study was run, whatever it found; 1 a row failed that should not have, or it was interrupted;
 //! 2 the request was refused. A figure that the evidence contradicts is a finding here, not a failure.
 
 use crate::failure::{Failure, chain};
 use crate::machine::{Live, entropy, machine};
-use crate::run::planned;
+use crate::planning::{may_run, planned};
 use crate::usb::Transports;
-use crate::{arguments, output, progress};
+use crate::{flags, output, progress};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use std::cell::OnceCell;
@@ -28,19 +28,23 @@ use trueio_study::{
 const IDLE_NS: u64 = 20_000_000;
 
 /// What `trueio study` is for.
-pub(crate) const ABOUT: &str = "Published experiments, repeated: yours beside theirs";
+pub(crate) const ABOUT: &str = "Repeat a published experiment: your figures next to the published ones";
 
 /// The command line.
-#[expect(clippy::too_many_lines, reason = "until it is split")]
 pub(crate) fn arguments(command: Command) -> Command {
+    outputs(own_arguments(command))
+}
+
+/// Adds what is run, and on what.
+fn own_arguments(command: Command) -> Command {
     command
         .long_about(
-            "Repeats an experiment that somebody published: as it was done, and as it should be, with evidence for every row; shows \
-             yours beside theirs, what agrees, what differs, and which published figures cannot have measured what they say.\n\n\
+            "Repeats a published experiment as it was done, and as it should be, with evidence for every row; shows your figures \
+             next to the published ones, what agrees, what differs, and which published figures cannot be what they claim.\n\n\
              `trueio study list` describes the studies. In a directory a study makes a file of its own, which is gone afterwards \
              whatever happens; an existing file or a block device is only read, unless --overwrite names it.",
         )
-        .after_help("docs/studies.md says what was published, what we found, and how to write a study.")
+        .after_help("docs/studies.md describes what was published, what we found, and how to write a study.")
         .arg(
             Arg::new("name")
                 .value_name("NAME")
@@ -62,7 +66,7 @@ pub(crate) fn arguments(command: Command) -> Command {
                 .value_hint(ValueHint::AnyPath)
                 .value_parser(value_parser!(PathBuf)),
         )
-        .arg(arguments::switch("quick", "Smaller, in less than two minutes; said so beside every figure"))
+        .arg(flags::switch("quick", "Smaller, in less than two minutes; every figure is marked"))
         .arg(
             Arg::new("mode")
                 .long("mode")
@@ -72,7 +76,7 @@ pub(crate) fn arguments(command: Command) -> Command {
                 .value_delimiter(','),
         )
         .arg(
-            arguments::switch("as-published", "Run the published loop with its mistakes (cache-bypass): --mode as-published")
+            flags::switch("as-published", "Run the published loop with its mistakes (cache-bypass): --mode as-published")
                 .conflicts_with("mode"),
         )
         .arg(
@@ -86,7 +90,7 @@ pub(crate) fn arguments(command: Command) -> Command {
             Arg::new("set")
                 .long("set")
                 .value_name("OPTION=VALUE")
-                .help("A job option for every row, the last word: size=256m")
+                .help("A job option that overrides that of every row: size=256m")
                 .action(ArgAction::Append),
         )
         .arg(
@@ -112,10 +116,15 @@ pub(crate) fn arguments(command: Command) -> Command {
                 .help("The signatures on the device that may be destroyed, as `wipefs` names them: gpt,ext4")
                 .requires("overwrite"),
         )
-        .arg(arguments::switch("allow-exec", "Let a study from a folder start the programs that it names"))
-        .arg(arguments::switch("trace-syscalls", "Record every system call of every row, with its cost (as root); it slows them"))
-        .arg(arguments::switch("resume", "Go on with the last attempt at this study that was interrupted").conflicts_with("no-journal"))
-        .arg(arguments::switch("no-journal", "Do not keep samples for --resume"))
+        .arg(flags::switch("allow-exec", "Let a study from a folder start the programs that it names"))
+        .arg(flags::switch("trace-syscalls", "Record every system call of every row, with its cost (as root); it slows them"))
+        .arg(flags::switch("resume", "Go on with the last attempt at this study that was interrupted").conflicts_with("no-journal"))
+        .arg(flags::switch("no-journal", "Do not keep samples for --resume"))
+}
+
+/// Adds what is printed and written.
+fn outputs(command: Command) -> Command {
+    command
         .arg(
             Arg::new("format")
                 .long("format")
@@ -125,10 +134,10 @@ pub(crate) fn arguments(command: Command) -> Command {
                 .default_value("table")
                 .value_parser(PossibleValuesParser::new(["table", "rows"])),
         )
-        .arg(arguments::output_file("json", "Write the study's record as JSON; - for stdout"))
-        .arg(arguments::output_file("html", "Write a self-contained page with plots"))
+        .arg(flags::output_file("json", "Write the study's record as JSON; - for stdout"))
+        .arg(flags::output_file("html", "Write a self-contained page with plots"))
         .arg(
-            arguments::switch("no-evidence", "Do not collect evidence; every verdict then rests on the calls alone")
+            flags::switch("no-evidence", "Do not collect evidence; every verdict then rests on the calls alone")
                 .help_heading("Output"),
         )
 }
@@ -259,7 +268,7 @@ fn order(study: &Study, name: &str, matches: &ArgMatches) -> Result<Order, Failu
         variables: Variables::new(),
         may_start_programs: !is_folder(name) || matches.get_flag("allow-exec"),
         has_evidence: !matches.get_flag("no-evidence"),
-        command: arguments::as_typed(),
+        command: flags::as_typed(),
     })
 }
 
@@ -370,7 +379,7 @@ impl Surroundings for Place<'_> {
         let idle_ns = if self.matches.get_flag("no-evidence") { 0 } else { IDLE_NS };
         let beside = output::beside(self.matches, &[]);
         let machine = Machine { programs: programs.to_vec(), beside, ..machine(idle_ns) };
-        planned(jobs, &machine, crate::run::may_run).map_err(|e| Refused(e.into_text()))
+        planned(jobs, &machine, may_run).map_err(|e| Refused(e.into_text()))
     }
 
     fn lacks(&mut self, job: &JobSpec) -> Option<String> {
@@ -378,7 +387,7 @@ impl Surroundings for Place<'_> {
         let asks = |option: &str| {
             job.options
                 .get(option)
-                .is_some_and(|said| said.text == "true" && !matches!(said.origin, trueio_model::Origin::Flag { .. }))
+                .is_some_and(|given| given.text == "true" && !matches!(given.origin, trueio_model::Origin::Flag { .. }))
         };
         let recording = || asks("trace_syscalls").then(trueio_evidence::why_no_syscall_trace).flatten();
         let strace = || asks("strace").then(trueio_run::why_no_strace).flatten();
@@ -403,9 +412,10 @@ impl Surroundings for Place<'_> {
 /// Why the engine that a study's row names does not work here. One that the user asked of every row is refused by the
 /// plan instead.
 fn engine_lacking(job: &JobSpec, engines: &[Availability]) -> Option<String> {
-    let said = job.options.get("ioengine").filter(|said| !matches!(said.origin, trueio_model::Origin::Flag { .. }))?;
-    let found = engines.iter().find(|found| found.engine.name() == said.text && !found.works)?;
-    Some(format!("the engine `{}` does not work here ({})", said.text, found.reason))
+    let given =
+        job.options.get("ioengine").filter(|given| !matches!(given.origin, trueio_model::Origin::Flag { .. }))?;
+    let found = engines.iter().find(|found| found.engine.name() == given.text && !found.works)?;
+    Some(format!("the engine `{}` does not work here ({})", given.text, found.reason))
 }
 
 /// Whether a program can be found where the shell would look for it.

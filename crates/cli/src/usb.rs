@@ -1,8 +1,8 @@
 //! `trueio usb`: which transport each USB disk runs on, why, and how to change it.
 //!
 //! `list` and `explain` only read; `list` needs no privileges, `explain` reads the kernel's log if it
-//! may. `switch` changes something, and says first what. What the facts mean is worked out in
-//! `trueio_device::usb`; this folder asks and prints.
+//! may. `switch` changes something, and prints its plan first. `trueio_device::usb` interprets the facts; this
+//! folder prints them.
 
 mod explain;
 mod list;
@@ -59,7 +59,7 @@ fn switch(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).help(help).action(ArgAction::SetTrue)
 }
 
-/// The folder of a recorded machine, for tests and for looking at somebody else's.
+/// The folder of a recorded machine, for tests and for trees from other machines.
 fn recorded(command: Command) -> Command {
     command.arg(
         Arg::new("recorded")
@@ -72,7 +72,7 @@ fn recorded(command: Command) -> Command {
     )
 }
 
-/// The machine that is meant.
+/// The live machine, or the recorded one.
 fn system(matches: &ArgMatches) -> Result<System, Failure> {
     match matches.get_one::<PathBuf>("recorded") {
         None => Ok(System::live()),

@@ -20,7 +20,7 @@ use bandwidth::BandwidthLog;
 
 use crate::failure::Failure;
 use crate::machine;
-use crate::{output, progress, run};
+use crate::{output, planning, progress};
 use std::path::Path;
 use std::process::ExitCode;
 use trueio_fio::language::{Action, Eta, FIO_VERSION, FioError, FioRequest, OutputFormat};
@@ -213,7 +213,7 @@ fn run_jobs(mut request: FioRequest, read: Vec<String>) -> ExitCode {
     let stop = watch_signals();
     let whole = Request {
         kind: "fio".to_owned(),
-        command: crate::arguments::as_typed(),
+        command: crate::flags::as_typed(),
         spec: request.jobs.clone(),
         plan,
         has_evidence: true,
@@ -242,9 +242,9 @@ fn planned(
 ) -> Result<Plan, String> {
     let found = machine::Live::touching_nothing();
     trueio_fio::language::meet_targets(&mut request.jobs, &found, &request.settings).map_err(|error| error.render())?;
-    let check = |plan: &Plan| may_run(plan).and_then(|()| run::refuse_unreachable(plan));
+    let check = |plan: &Plan| may_run(plan).and_then(|()| planning::refuse_unreachable(plan));
     let machine = Machine { programs: programs(request), beside, ..machine::machine(idle_baseline_ns(&request.jobs)) };
-    let mut plan = run::planned(&request.jobs, &machine, check).map_err(Failure::into_text)?;
+    let mut plan = planning::planned(&request.jobs, &machine, check).map_err(Failure::into_text)?;
     plan.notes.splice(0..0, request.notes.iter().cloned());
     Ok(plan)
 }

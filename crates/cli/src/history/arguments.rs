@@ -7,13 +7,12 @@ use std::path::PathBuf;
 pub(crate) const ABOUT: &str = "What was measured before: list, show, tag, compare, export";
 
 /// The command's subcommands. Without one it lists.
-#[expect(clippy::too_many_lines, reason = "until it is split")]
 pub(crate) fn arguments(command: Command) -> Command {
     let id = || Arg::new("id").value_name("ID").required(true).help("An id, or its beginning");
     let tags = || Arg::new("tags").value_name("TAG").required(true).num_args(1..).help("One or several words");
     list_flags(command)
         .args_conflicts_with_subcommands(true)
-        .after_help("docs/history.md says what is kept, and how a device is recognised under another name.")
+        .after_help("docs/history.md describes what is kept, and how a device is recognised under another name.")
         .subcommand(list_flags(Command::new("list")).about("The runs, newest first (as `trueio history` alone)"))
         .subcommand(
             Command::new("devices").about("The devices that were measured, and what they are known by").arg(json()),
@@ -39,7 +38,9 @@ pub(crate) fn arguments(command: Command) -> Command {
         )
         .subcommand(
             Command::new("compare")
-                .about("A run beside the last one before it that did the same on the same device (`trueio compare`)")
+                .about(
+                    "Compare a run with the last one before it that did the same on the same device (`trueio compare`)",
+                )
                 .arg(Arg::new("id").value_name("ID").help("An id, or its beginning; without it, the newest run"))
                 .arg(
                     Arg::new("rest")
@@ -49,66 +50,70 @@ pub(crate) fn arguments(command: Command) -> Command {
                         .help("Flags of `trueio compare`, after --: -- --fail-if 'p99 > +5%' --json -"),
                 ),
         )
-        .subcommand(
-            other_filters(Command::new("trend"))
-                .about("A device's figures over its runs, and where their level changed")
-                .arg(Arg::new("of").value_name("DEVICE").help(
-                    "A path on it, its number, or a part of its model, serial number or UUID; without it, the device of \
+        .subcommand(trend())
+        .subcommand(import())
+        .subcommand(export())
+}
+
+fn trend() -> Command {
+    other_filters(Command::new("trend"))
+        .about("A device's figures over its runs, and where their level changed")
+        .arg(Arg::new("of").value_name("DEVICE").help(
+            "A path on it, its number, or a part of its model, serial number or UUID; without it, the device of \
                      the newest run",
-                ))
-                .arg(
-                    Arg::new("metric")
-                        .long("metric")
-                        .value_name("METRIC")
-                        .action(ArgAction::Append)
-                        .value_delimiter(',')
-                        .value_parser(["iops", "bandwidth", "p50", "p99", "p99.9", "cpu"])
-                        .help("What to follow [default: iops,p99]"),
-                )
-                .arg(json())
-                .arg(
-                    Arg::new("html")
-                        .long("html")
-                        .value_name("FILE")
-                        .help("Write a self-contained page with plots, too")
-                        .value_hint(ValueHint::FilePath)
-                        .value_parser(value_parser!(PathBuf)),
-                ),
+        ))
+        .arg(
+            Arg::new("metric")
+                .long("metric")
+                .value_name("METRIC")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .value_parser(["iops", "bandwidth", "p50", "p99", "p99.9", "cpu"])
+                .help("What to follow [default: iops,p99]"),
         )
-        .subcommand(
-            Command::new("import")
-                .about("Keeps records (JSON files), results of fio (its JSON, 3.x), and what `export` wrote as .jsonl")
-                .arg(
-                    Arg::new("files")
-                        .value_name("FILE")
-                        .required(true)
-                        .num_args(1..)
-                        .help("Files; - for standard input")
-                        .value_hint(ValueHint::FilePath)
-                        .value_parser(value_parser!(PathBuf)),
-                )
-                .arg(
-                    Arg::new("tag").long("tag").value_name("TAG").action(ArgAction::Append).help("Give them this tag"),
-                ),
+        .arg(json())
+        .arg(
+            Arg::new("html")
+                .long("html")
+                .value_name("FILE")
+                .help("Write a self-contained page with plots, too")
+                .value_hint(ValueHint::FilePath)
+                .value_parser(value_parser!(PathBuf)),
         )
-        .subcommand(
-            filters(Command::new("export"))
-                .about("Writes figures as a table (CSV, Parquet), or whole runs (JSON lines) that `import` reads")
-                .arg(
-                    Arg::new("file")
-                        .value_name("FILE")
-                        .required(true)
-                        .help("A file that ends with .csv, .parquet or .jsonl; - for standard output")
-                        .value_hint(ValueHint::FilePath)
-                        .value_parser(value_parser!(PathBuf)),
-                )
-                .arg(
-                    Arg::new("format")
-                        .long("format")
-                        .value_name("FORMAT")
-                        .value_parser(["csv", "parquet", "jsonl"])
-                        .help("The form, whatever the file's name says"),
-                ),
+}
+
+fn import() -> Command {
+    Command::new("import")
+        .about("Keeps records (JSON files), results of fio (its JSON, 3.x), and what `export` wrote as .jsonl")
+        .arg(
+            Arg::new("files")
+                .value_name("FILE")
+                .required(true)
+                .num_args(1..)
+                .help("Files; - for standard input")
+                .value_hint(ValueHint::FilePath)
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(Arg::new("tag").long("tag").value_name("TAG").action(ArgAction::Append).help("Give them this tag"))
+}
+
+fn export() -> Command {
+    filters(Command::new("export"))
+        .about("Writes figures as a table (CSV, Parquet), or whole runs (JSON lines) that `import` reads")
+        .arg(
+            Arg::new("file")
+                .value_name("FILE")
+                .required(true)
+                .help("A file that ends with .csv, .parquet or .jsonl; - for standard output")
+                .value_hint(ValueHint::FilePath)
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORMAT")
+                .value_parser(["csv", "parquet", "jsonl"])
+                .help("The format, whatever the file's name ends with"),
         )
 }
 

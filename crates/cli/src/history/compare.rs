@@ -1,6 +1,6 @@
-//! `trueio history compare`: a run beside the last one before it that did the same on the same device.
+//! `trueio history compare`: a run and the last one before it that did the same on the same device.
 //!
-//! It only finds the two; what is said of them is `trueio compare`'s. The same device is one by identity,
+//! It only finds the two; `trueio compare` compares them. The same device is one by identity,
 //! whatever its name was; the same is a load (job, operation and manner) that both have.
 
 use super::figures::of_record;
@@ -22,15 +22,11 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         earlier.started_at
     );
     let rest = matches.get_many::<String>("rest").into_iter().flatten().map(String::as_str);
-    let words = ["trueio", "compare", &earlier.id, &this.id].into_iter().chain(rest);
-    let matches = crate::arguments::parse(words)
-        .map_err(|e| Failure::refused(e.to_string().trim_start_matches("error: ").to_owned()))?;
-    let (_, matches) = matches.subcommand().expect("compare was asked for");
-    crate::compare::command(matches)
+    crate::compare::with_words([earlier.id.as_str(), this.id.as_str()].into_iter().chain(rest))
 }
 
 /// The run that is asked for (without an id, the newest on a device), and the last one before it that can
-/// be set beside it: the earlier one first.
+/// be compared with it: the earlier one first.
 fn pair(store: &Store, id: Option<&str>) -> Result<(Entry, Entry), Failure> {
     let all = store.list(&Filter::default()).map_err(|e| unreadable(&e))?;
     let can_be = |entry: &Entry| entry.source == Source::Trueio && entry.devices.len() == 1;

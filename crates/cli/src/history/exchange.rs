@@ -96,7 +96,7 @@ fn keep(store: &mut Store, run: &Incoming) -> Result<(String, bool), Failure> {
 
 /// The runs of a text: a record, a result of fio, or entries that `export` wrote, one a line.
 fn runs_of(text: &str) -> Result<Vec<Incoming>, String> {
-    let said = |e: &dyn std::error::Error| chain(&e.to_string(), e.source());
+    let text_of = |e: &dyn std::error::Error| chain(&e.to_string(), e.source());
     let plain = |what| vec![Incoming { what, tags: Vec::new(), note: String::new() }];
     let not_a_record = match trueio_report::parse(text) {
         Ok(record) => return Ok(plain(record_of(record, text.trim_start_matches('\u{feff}').trim())?)),
@@ -108,10 +108,10 @@ fn runs_of(text: &str) -> Result<Vec<Incoming>, String> {
     match trueio_fio::results::parse(text) {
         Ok(run) => Ok(plain(What::Fio(run))),
         Err(trueio_fio::results::ResultError::NotFio | trueio_fio::results::ResultError::NoJson) => {
-            Err(said(&not_a_record))
+            Err(text_of(&not_a_record))
         }
-        Err(error) if text.contains("\"fio version\"") => Err(said(&error)),
-        Err(_) => Err(said(&not_a_record)),
+        Err(error) if text.contains("\"fio version\"") => Err(text_of(&error)),
+        Err(_) => Err(text_of(&not_a_record)),
     }
 }
 
@@ -137,10 +137,10 @@ fn entries_of(text: &str) -> Result<Vec<Incoming>, String> {
         }
         let document = value.get("document").ok_or_else(|| at("it has no `document`".to_owned()))?;
         let json = document.as_str().map_or_else(|| document.to_string(), str::to_owned);
-        let said = |e: &dyn std::error::Error| at(chain(&e.to_string(), e.source()));
+        let text_of = |e: &dyn std::error::Error| at(chain(&e.to_string(), e.source()));
         let what = match field("source") {
-            Some("trueio") => record_of(trueio_report::parse(&json).map_err(|e| said(&e))?, &json).map_err(at)?,
-            Some("fio") => What::Fio(trueio_fio::results::parse(&json).map_err(|e| said(&e))?),
+            Some("trueio") => record_of(trueio_report::parse(&json).map_err(|e| text_of(&e))?, &json).map_err(at)?,
+            Some("fio") => What::Fio(trueio_fio::results::parse(&json).map_err(|e| text_of(&e))?),
             _ => return Err(at("its `source` is neither trueio nor fio".to_owned())),
         };
         let tags = value.get("tags").and_then(Value::as_array);

@@ -33,7 +33,7 @@ pub(super) struct Figure {
     pub(super) latency_ns_p999: Option<u64>,
     pub(super) latency_ns_max: Option<u64>,
     pub(super) cpu_ns_per_io: Option<f64>,
-    /// `None`: nobody looked.
+    /// `None`: it was not looked at.
     pub(super) verdict: Option<Verdict>,
     /// `E0` to `E4`.
     pub(super) level: String,
@@ -124,7 +124,7 @@ fn fio_row(run: &ForeignRun, job: &ForeignJob, op: &ForeignOp, cpu_ns_per_io: Op
         reasons: if job.error == 0 {
             String::new()
         } else {
-            format!("fio says that the job ended with error {}", job.error)
+            format!("fio reports that the job ended with error {}", job.error)
         },
     }
 }
@@ -176,7 +176,7 @@ pub(super) fn fio_text(run: &ForeignRun, entry: &Entry) -> String {
     for job in &run.jobs {
         let _ = writeln!(out, "{}: {}", clean(&job.name), clean(&fio_load(run, job)));
         if job.error != 0 {
-            let _ = writeln!(out, "  fio says that it ended with error {}", job.error);
+            let _ = writeln!(out, "  fio reports that it ended with error {}", job.error);
         }
     }
     for note in &run.notes {

@@ -12,7 +12,7 @@ use trueio_model::{IdentityKind, units};
 use trueio_report::clean;
 use trueio_store::{Device, Entry, Source, Stored};
 
-/// What stands where the verdict of a record would: nobody watched.
+/// Printed in place of a verdict where no evidence was collected.
 const NO_EVIDENCE: &str = "no evidence";
 
 /// `trueio history list`.
@@ -183,7 +183,7 @@ pub(super) fn portable(stored: &Stored) -> Value {
     })
 }
 
-/// What tells a device, in a column of a table.
+/// What identifies a device, in a column of a table.
 pub(super) fn known_by(device: &Device) -> String {
     let of = |kind: IdentityKind| device.keys.iter().find(|(k, _)| *k == kind).map(|(_, value)| value.clone());
     IdentityKind::ALL.into_iter().find_map(of).unwrap_or_default()

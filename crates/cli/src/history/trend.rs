@@ -3,12 +3,12 @@
 //! Runs are alike if job, operation and load are; each such series is searched for changes of level
 //! by `trueio_stats::change_points`, which takes ten runs at least and some twenty to be of use. What was contradicted, not completed or on
 //! several devices at once is left out and counted. Each series is searched at 5 %: of many that did
-//! not change, one in twenty shows a change by chance, and the output says how many were searched.
+//! not change, one in twenty shows a change by chance, and the output states how many were searched.
 //! The 5 % are not divided among them, for with some twenty runs no change could then be shown at all: the
 //! method shuffles blocks of runs, and eight blocks fall in an extreme order once in 35 times.
 //!
 //! Cannot see: slow drifts; changes within the first or last five runs; why a level changed. What else
-//! differs between the runs beside a change is named, and may or may not be the cause.
+//! differs between the runs on both sides of a change is named, and may or may not be the cause.
 
 use super::figures::{Figure, of_record};
 use super::{Document, document, filter, find_device, get, short, store, unreadable};
@@ -273,7 +273,7 @@ fn follow(series: &Series, metric: Metric) -> Followed {
     Followed { metric, changes: change_points(&plain, P_MAX, RATIO_MIN), values }
 }
 
-/// Everything that is said.
+/// Everything that is printed.
 struct Trend<'a> {
     device: &'a Device,
     entries: &'a [Entry],
@@ -289,7 +289,7 @@ impl Trend<'_> {
         &self.entries[series.points[followed.values[index].0].entry]
     }
 
-    /// What is to be said of a metric.
+    /// The sentences about a metric.
     fn sentences(&self, series: &Series, followed: &Followed) -> Vec<String> {
         let (name, _) = followed.metric.title();
         let count = followed.values.len();
@@ -300,7 +300,7 @@ impl Trend<'_> {
         };
         let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
         let runs = format!("{count} run{}", if count == 1 { "" } else { "s" });
-        let mut said = if count == 1 {
+        let mut sentences = if count == 1 {
             vec![format!("{name}: {} in one run", show(last))]
         } else {
             vec![format!("{name}: {} in the newest of {runs}, {} to {} in all", show(last), show(low), show(high))]
@@ -308,23 +308,24 @@ impl Trend<'_> {
         let is_suspect = |(index, _): &&(usize, f64)| series.points[*index].figure.verdict == Some(Verdict::Suspect);
         let suspect = followed.values.iter().filter(is_suspect).count();
         if suspect > 0 {
-            said.push(format!(
-                "{name}: in {suspect} of {runs} the evidence makes it doubtful (`trueio report` says why)"
+            sentences.push(format!(
+                "{name}: in {suspect} of {runs} the evidence makes it doubtful (`trueio report` prints why)"
             ));
         }
         if followed.changes.is_empty() && count < RUNS_ENOUGH {
-            said.push(format!(
+            sentences.push(format!(
                 "{name}: {runs} are too few to show that its level changed or did not; {RUNS_ENOUGH} are enough"
             ));
         } else if followed.changes.is_empty() {
-            said.push(format!("{name}: no change of level of {:.0} % or more is shown", (RATIO_MIN - 1.0) * 100.0));
+            sentences
+                .push(format!("{name}: no change of level of {:.0} % or more is shown", (RATIO_MIN - 1.0) * 100.0));
         }
         for change in &followed.changes {
             let entry = self.entry(series, followed, change.index);
             let before = self.entry(series, followed, change.index - 1);
             let percent = (change.after / change.before - 1.0) * 100.0;
             let is_better = (percent > 0.0) == followed.metric.rises_to_the_better();
-            said.push(format!(
+            sentences.push(format!(
                 "{name}: {} from {} to {} ({percent:+.0} %), {}, between run {} ({}) and run {} ({}); p {:.3}",
                 if percent > 0.0 { "rose" } else { "fell" },
                 show(change.before),
@@ -338,10 +339,10 @@ impl Trend<'_> {
             ));
             let differences = self.differences(series, followed, change.index);
             if !differences.is_empty() {
-                said.push(format!("{name}: between these two runs also changed: {}", differences.join("; ")));
+                sentences.push(format!("{name}: between these two runs also changed: {}", differences.join("; ")));
             }
         }
-        said
+        sentences
     }
 
     /// What else is not the same in the runs on both sides of a change.
@@ -354,7 +355,7 @@ impl Trend<'_> {
     /// Sentences about the whole.
     fn head(&self) -> Vec<String> {
         let count = self.entries.len();
-        let mut said = vec![format!(
+        let mut sentences = vec![format!(
             "{count} run{} on device #{} {}",
             if count == 1 { "" } else { "s" },
             self.device.id,
@@ -365,23 +366,23 @@ impl Trend<'_> {
             (left_out.incomplete, "run", "not complete"),
             (left_out.several_devices, "run", "on several devices at once"),
             (left_out.unreadable, "run", "its record cannot be read"),
-            (left_out.contradicted, "figure", "the evidence contradicts it (`trueio report` says why)"),
+            (left_out.contradicted, "figure", "the evidence contradicts it (`trueio report` prints why)"),
         ] {
             if n > 0 {
                 let s = if n == 1 { "" } else { "s" };
-                said.push(format!("{} {noun}{s} left out: {why}", units::format_count(n)));
+                sentences.push(format!("{} {noun}{s} left out: {why}", units::format_count(n)));
             }
         }
         let searched = self.searched_count();
         if searched > 1 {
-            said.push(format!(
+            sentences.push(format!(
                 "{searched} series were searched for changes, each at {:.0} %: of those that did not change, one in {:.0} \
                  shows a change by chance",
                 P_MAX * 100.0,
                 1.0 / P_MAX
             ));
         }
-        said
+        sentences
     }
 
     /// How many series were long enough to be searched.

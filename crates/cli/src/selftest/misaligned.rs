@@ -1,12 +1,12 @@
 //! The lie of the published 0.112 s: direct writes of 128 KiB from a buffer that `malloc` gave.
 //!
-//! Every `pwrite` returns EINVAL in a few microseconds, nobody looks at the result, and the loop is
-//! faster than any disk. An engine of trueio makes such calls if `buffer_offset` says so, but it looks at
+//! Every `pwrite` returns EINVAL in a few microseconds, the loop ignores the result, and it is
+//! faster than any disk. An engine of trueio makes such calls with `buffer_offset`, but it checks
 //! each result; so the calls are made here by hand; their results are counted as an engine counts them and
 //! judged as every phase is.
 
 use super::place::nameless;
-use super::rows::{Row, Said};
+use super::rows::{Finding, Row};
 use super::stage::Stage;
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -49,7 +49,7 @@ fn attempt(stage: &Stage, directory: &Path) -> Result<Row, String> {
         directory,
         &[("rw", "randwrite"), ("bs", "128k"), ("ioengine", "psync"), ("direct", "require")],
     );
-    let plan = stage.plan(&spec).map_err(|said| said.sentence)?;
+    let plan = stage.plan(&spec).map_err(|finding| finding.sentence)?;
     let mut job = plan.jobs.into_iter().next().expect("one specification, one job");
     let path = job.files[0].path.clone();
     let system = System::live();
@@ -124,12 +124,12 @@ fn attempt(stage: &Stage, directory: &Path) -> Result<Row, String> {
         accepted_checks: &[],
     };
     let (_, _, checks) = judge(&facts);
-    let said = checks
+    let findings = checks
         .into_iter()
         .filter(|check| check.outcome == CheckOutcome::Contradicted)
-        .map(|check| Said::new("contradicted", check.name, check.sentence))
+        .map(|check| Finding::new("contradicted", check.name, check.sentence))
         .collect();
-    Ok(Row::lie(NAME, trusting, said, &[&["call_results"]]))
+    Ok(Row::lie(NAME, trusting, findings, &[&["call_results"]]))
 }
 
 /// Random content, really written: on a file of unwritten space each failure would take longer.
@@ -143,7 +143,7 @@ fn fill(file: &File) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The loop that does not look, with a clerk beside it who does.
+/// The loop that ignores results; they are counted here for the record.
 fn write_blindly(file: &File, path: &str) -> Calls {
     let buffer = vec![0u8; BLOCK + 1024];
     // 160 bytes past a multiple of 512, as measured of a `malloc` in C.

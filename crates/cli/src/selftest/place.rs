@@ -1,4 +1,4 @@
-//! Places in which lies can be staged, and that leave nothing behind.
+//! Files and filesystems in which lies are staged; all are gone when the process is.
 //!
 //! Nothing made here ever has a name that others see. Files are made without one (`O_TMPFILE`).
 //! Filesystems are mounted in a mount namespace of this process alone, on a tmpfs that covers the
@@ -192,7 +192,7 @@ fn same_file(file: &File, path: &Path) -> bool {
     identity(file.metadata()) == identity(std::fs::metadata(path))
 }
 
-/// A filesystem on a loop device. The device lets go of its file with the last one who holds it.
+/// A filesystem on a loop device. The device is detached at its last close.
 #[derive(Debug)]
 pub(crate) struct Disk {
     path: PathBuf,
@@ -229,7 +229,7 @@ fn attach(image: &File, flags: u32) -> io::Result<(File, PathBuf)> {
         // SAFETY: the kernel reads the structure, which outlives the call.
         match check(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) }) {
             Ok(()) => return Ok((device, path)),
-            // Somebody was quicker: the next one.
+            // Another process took it: try the next one.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => last = error,
             Err(error) => return Err(error),
         }

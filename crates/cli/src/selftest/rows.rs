@@ -6,9 +6,9 @@
 
 use serde_json::{Value, json};
 
-/// What trueio said of a run.
+/// A finding of trueio about a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct Finding {
     /// `refused while planning`, `run failed`, `contradicted`, `suspect`, `not printed`.
     pub(super) how: &'static str,
     /// The check or the rule.
@@ -17,7 +17,7 @@ pub(super) struct Said {
     pub(super) sentence: String,
 }
 
-impl Said {
+impl Finding {
     pub(super) fn new(how: &'static str, by: impl Into<String>, sentence: impl Into<String>) -> Self {
         Self { how, by: by.into(), sentence: sentence.into() }
     }
@@ -30,7 +30,7 @@ pub(super) enum Ending {
     Caught,
     /// A lie, and it was not.
     Missed,
-    /// An honest run, and nothing was said against it.
+    /// An honest run, and no check objected.
     Silent,
     /// An honest run that was accused.
     Accused,
@@ -59,8 +59,8 @@ pub(super) struct Row {
     pub(super) name: String,
     /// What a tool that trusts its calls would have reported.
     pub(super) trusting: String,
-    /// What trueio said that bears on it.
-    pub(super) said: Vec<Said>,
+    /// Findings that bear on it.
+    pub(super) findings: Vec<Finding>,
     /// Other objections, by name.
     pub(super) others: Vec<String>,
     /// How it ended.
@@ -71,25 +71,25 @@ pub(super) struct Row {
 
 impl Row {
     /// A lie; each of `meant` is a list of names of which one must object.
-    pub(super) fn lie(name: &str, trusting: String, all: Vec<Said>, meant: &[&[&str]]) -> Self {
-        let mut said = Vec::new();
+    pub(super) fn lie(name: &str, trusting: String, all: Vec<Finding>, meant: &[&[&str]]) -> Self {
+        let mut findings = Vec::new();
         for names in meant {
-            // In the order of the names: the first is the one that says it best.
-            let found = names.iter().find_map(|name| all.iter().find(|said| said.by == *name));
-            said.extend(found.cloned());
+            // In the order of the names: the first fits best.
+            let found = names.iter().find_map(|name| all.iter().find(|finding| finding.by == *name));
+            findings.extend(found.cloned());
         }
-        let ending = if said.len() == meant.len() { Ending::Caught } else { Ending::Missed };
-        let others = names_beside(&all, &said);
-        Self { is_honest: false, name: name.to_owned(), trusting, said, others, ending, why_not: String::new() }
+        let ending = if findings.len() == meant.len() { Ending::Caught } else { Ending::Missed };
+        let others = names_beside(&all, &findings);
+        Self { is_honest: false, name: name.to_owned(), trusting, findings, others, ending, why_not: String::new() }
     }
 
     /// An honest run of which the checks `silent` must say nothing.
-    pub(super) fn honest(name: &str, trusting: String, all: &[Said], silent: &[&str]) -> Self {
-        let is_accusation = |said: &&Said| said.how == "run failed" || silent.contains(&said.by.as_str());
-        let said: Vec<Said> = all.iter().filter(is_accusation).cloned().collect();
-        let ending = if said.is_empty() { Ending::Silent } else { Ending::Accused };
-        let others = names_beside(all, &said);
-        Self { is_honest: true, name: name.to_owned(), trusting, said, others, ending, why_not: String::new() }
+    pub(super) fn honest(name: &str, trusting: String, all: &[Finding], silent: &[&str]) -> Self {
+        let is_accusation = |finding: &&Finding| finding.how == "run failed" || silent.contains(&finding.by.as_str());
+        let findings: Vec<Finding> = all.iter().filter(is_accusation).cloned().collect();
+        let ending = if findings.is_empty() { Ending::Silent } else { Ending::Accused };
+        let others = names_beside(all, &findings);
+        Self { is_honest: true, name: name.to_owned(), trusting, findings, others, ending, why_not: String::new() }
     }
 
     /// What could not be staged.
@@ -98,7 +98,7 @@ impl Row {
             is_honest,
             name: name.to_owned(),
             trusting: String::new(),
-            said: Vec::new(),
+            findings: Vec::new(),
             others: Vec::new(),
             ending: Ending::NotStaged,
             why_not: why.to_owned(),
@@ -114,11 +114,11 @@ impl Row {
             Ending::NotStaged => line("because", &self.why_not),
             _ => line(if self.is_honest { "figure" } else { "trusting" }, &self.trusting),
         }
-        for said in &self.said {
-            line("trueio", &format!("{} ({}): {}", said.how, said.by, said.sentence));
+        for finding in &self.findings {
+            line("trueio", &format!("{} ({}): {}", finding.how, finding.by, finding.sentence));
         }
         match self.ending {
-            Ending::Missed if self.said.is_empty() => line("trueio", "nothing that bears on it"),
+            Ending::Missed if self.findings.is_empty() => line("trueio", "nothing that bears on it"),
             Ending::Silent if self.others.is_empty() => line("trueio", "no objection"),
             Ending::Silent => line("trueio", "no objection by the checks in question"),
             _ => {}
@@ -131,13 +131,16 @@ impl Row {
 
     /// For machines.
     pub(super) fn json(&self) -> Value {
-        let said: Vec<Value> =
-            self.said.iter().map(|said| json!({"how": said.how, "by": said.by, "sentence": said.sentence})).collect();
+        let findings: Vec<Value> = self
+            .findings
+            .iter()
+            .map(|finding| json!({"how": finding.how, "by": finding.by, "sentence": finding.sentence}))
+            .collect();
         json!({
             "name": self.name,
             "is_honest": self.is_honest,
             "trusting": self.trusting,
-            "said": said,
+            "said": findings,
             "also": self.others,
             "ending": self.ending.word().to_lowercase().replace(' ', "_"),
             "why_not_staged": self.why_not,
@@ -145,8 +148,8 @@ impl Row {
     }
 }
 
-fn names_beside(all: &[Said], said: &[Said]) -> Vec<String> {
-    let beside = all.iter().filter(|one| !said.contains(one) && one.how != "run failed");
+fn names_beside(all: &[Finding], findings: &[Finding]) -> Vec<String> {
+    let beside = all.iter().filter(|one| !findings.contains(one) && one.how != "run failed");
     beside.map(|one| one.by.clone()).collect()
 }
 
@@ -206,7 +209,7 @@ impl Count {
         count
     }
 
-    /// True if trueio did what it promises: no lie passed, and nobody honest was accused.
+    /// True if trueio did what it promises: no lie passed, and no honest run was accused.
     pub(super) fn is_good(&self) -> bool {
         self.missed == 0 && self.accused == 0
     }
@@ -231,8 +234,8 @@ impl Count {
 mod tests {
     use super::*;
 
-    fn said(by: &str) -> Said {
-        Said::new("suspect", by, "A sentence.")
+    fn said(by: &str) -> Finding {
+        Finding::new("suspect", by, "A sentence.")
     }
 
     fn lie(objections: &[&str]) -> Row {
@@ -241,7 +244,7 @@ mod tests {
     }
 
     fn honest(objections: &[&str]) -> Row {
-        let all: Vec<Said> = objections.iter().map(|by| said(by)).collect();
+        let all: Vec<Finding> = objections.iter().map(|by| said(by)).collect();
         Row::honest("a read", "1 IOPS".to_owned(), &all, &["holes"])
     }
 
@@ -261,7 +264,7 @@ mod tests {
         assert_eq!(honest(&[]).ending, Ending::Silent);
         assert_eq!(honest(&["foreign_io"]).ending, Ending::Silent);
         assert_eq!(honest(&["foreign_io", "holes"]).ending, Ending::Accused);
-        let failed = Said::new("run failed", "outcome", "EIO");
+        let failed = Finding::new("run failed", "outcome", "EIO");
         assert_eq!(Row::honest("a read", String::new(), &[failed], &[]).ending, Ending::Accused);
     }
 

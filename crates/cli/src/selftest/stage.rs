@@ -1,7 +1,7 @@
 //! Runs a job as any other: specification, plan, run, judgement. And spoils its file, if the lie
 //! asks for that.
 
-use super::rows::Said;
+use super::rows::Finding;
 use crate::machine::Live;
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
@@ -18,12 +18,12 @@ pub(super) const RUNTIME: &str = "300ms";
 /// What became of a job.
 pub(super) enum Staged {
     /// Refused while planning: the rule and its sentence.
-    Refused(Said),
+    Refused(Finding),
     /// Run.
     Ran(Box<RunRecord>),
 }
 
-/// Who does something to a job's file once it is there and before it is measured.
+/// Changes a job's file after it is made and before it is measured.
 pub(super) type Spoiler<'a> = &'a dyn Fn(&File) -> std::io::Result<()>;
 
 /// What staging needs.
@@ -46,9 +46,10 @@ impl Stage {
     }
 
     /// Plans it.
-    pub(super) fn plan(&self, spec: &JobSpec) -> Result<Plan, Said> {
-        trueio_job::plan(std::slice::from_ref(spec), &Live::asking(), &self.machine)
-            .map_err(|refusal| Said::new("refused while planning", refusal.rule.name(), format!("{}.", refusal.rule)))
+    pub(super) fn plan(&self, spec: &JobSpec) -> Result<Plan, Finding> {
+        trueio_job::plan(std::slice::from_ref(spec), &Live::asking(), &self.machine).map_err(|refusal| {
+            Finding::new("refused while planning", refusal.rule.name(), format!("{}.", refusal.rule))
+        })
     }
 
     /// Plans and runs it.
@@ -62,12 +63,12 @@ impl Stage {
         let spec = self.spec(name, directory, options);
         let plan = match self.plan(&spec) {
             Ok(plan) => plan,
-            Err(said) => return Staged::Refused(said),
+            Err(finding) => return Staged::Refused(finding),
         };
         let mut spoiling = Spoiling { name: format!("trueio-{}-0.dat", spec.name), spoiler, error: None };
         let request = Request {
             kind: "selftest".to_owned(),
-            command: crate::arguments::as_typed(),
+            command: crate::flags::as_typed(),
             spec: vec![spec],
             plan,
             has_evidence: true,
@@ -157,15 +158,15 @@ fn allocate(fd: RawFd, mode: libc::c_int, length: u64) -> std::io::Result<()> {
 }
 
 /// Everything that trueio objects to in a record.
-pub(super) fn objections(record: &RunRecord) -> Vec<Said> {
-    let mut said: Vec<Said> = record.phases.iter().flat_map(objections_of).collect();
+pub(super) fn objections(record: &RunRecord) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = record.phases.iter().flat_map(objections_of).collect();
     if let Outcome::Failed { reason } = &record.outcome {
-        said.push(Said::new("run failed", "outcome", reason.clone()));
+        findings.push(Finding::new("run failed", "outcome", reason.clone()));
     }
-    said
+    findings
 }
 
-fn objections_of(phase: &PhaseRecord) -> Vec<Said> {
+fn objections_of(phase: &PhaseRecord) -> Vec<Finding> {
     phase
         .checks
         .iter()
@@ -175,7 +176,7 @@ fn objections_of(phase: &PhaseRecord) -> Vec<Said> {
                 CheckOutcome::Suspect => "suspect",
                 _ => return None,
             };
-            Some(Said::new(how, &check.name, check.sentence.clone()))
+            Some(Finding::new(how, &check.name, check.sentence.clone()))
         })
         .collect()
 }

@@ -42,11 +42,11 @@ pub(super) fn command(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             wrap(&mut text, "    ", 4, sentence, width);
         }
     }
-    // What no page above tells, where all are asked for.
-    let is_told = |sentence: &&String| {
+    // Sentences that are on no page above, where all disks are printed.
+    let is_on_a_page = |sentence: &&String| {
         barred.iter().any(|disk| sentence.starts_with(&format!("the disk in {} ", disk.usb.device)))
     };
-    let unseen: Vec<&String> = report.unseen.iter().filter(|sentence| !is_told(sentence)).collect();
+    let unseen: Vec<&String> = report.unseen.iter().filter(|sentence| !is_on_a_page(sentence)).collect();
     if matches.get_one::<String>("disk").is_none() && !unseen.is_empty() {
         text.push_str(if explanations.is_empty() { "" } else { "\nnot seen\n" });
         for sentence in unseen {

@@ -1,4 +1,4 @@
-//! `trueio usb list` on macOS, Windows and FreeBSD: what the system's own tool says.
+//! `trueio usb list` on macOS, Windows and FreeBSD: the output of the system's own tool.
 
 use crate::failure::Failure;
 use crate::output;

@@ -28,7 +28,7 @@ pub(crate) struct Transports {
     disks: Vec<Studied>,
     /// Transports to which it was tried in vain, and why: it is not tried again for every row.
     in_vain: Vec<(UsbTransport, String)>,
-    /// The lock: nobody else switches meanwhile. `None`: nothing is switched.
+    /// The lock against other switches. `None`: nothing is switched.
     alone: Option<File>,
 }
 
@@ -151,7 +151,7 @@ impl Transports {
             return Ok(());
         }
         let plan = look.plan.map_err(|refusal| switch::refused(disk.path(), &refusal).into_text())?;
-        // A study switches often: the steps are told only where they led elsewhere.
+        // A study switches often: the steps are printed only if it failed.
         let mut steps = Vec::new();
         let outcome =
             switch::carry_out(&self.system, &plan, WAIT, &mut |step| steps.push(step.to_owned())).map_err(text)?;

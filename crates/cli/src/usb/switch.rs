@@ -1,6 +1,6 @@
 //! `trueio usb switch`: the plan, the refusals, and what became of it.
 //!
-//! The work is done by `trueio-usb`; here it is asked who uses the disk, and told what happens.
+//! `trueio-usb` does the work; this file reads who uses the disk and prints the steps.
 
 use super::explain::find;
 use crate::failure::Failure;
@@ -223,7 +223,7 @@ pub(super) fn unfinished() -> Vec<String> {
         rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared)
             == Err(rustix::io::Errno::WOULDBLOCK)
     });
-    let told = |state: State| {
+    let sentence = |state: State| {
         let Plan { interface, from, to, .. } = &state.plan;
         let step = state.step.words();
         if is_at_work {
@@ -235,7 +235,7 @@ pub(super) fn unfinished() -> Vec<String> {
             )
         }
     };
-    states.into_iter().filter(|state| state.step != Step::Done).map(told).collect()
+    states.into_iter().filter(|state| state.step != Step::Done).map(sentence).collect()
 }
 
 pub(super) fn say(sentence: &str) {
@@ -309,7 +309,7 @@ fn switch_to(system: &System, name: &str, to: UsbTransport, keep: Keep, wait: Du
         let plan = look.plan.as_ref().map_err(|refusal| refused(name, refusal))?;
         eprint!("{}", shown(plan));
         let outcome = carry_out(system, plan, wait, &mut say)?;
-        let code = tell(&plan.interface, to, &outcome);
+        let code = print_outcome(&plan.interface, to, &outcome);
         if code != 0 {
             if planned.is_some() {
                 say(&format!("{PERSIST_FILE} was not touched"));
@@ -324,7 +324,7 @@ fn switch_to(system: &System, name: &str, to: UsbTransport, keep: Keep, wait: Du
     Ok(0)
 }
 
-/// Does a plan; `say` is told each step before it is taken. What is noted of an earlier switch is forgotten once the disk
+/// Carries out a plan; `say` gets each step before it is taken. The note of an earlier switch is removed once the disk
 /// is back where it was before that.
 pub(super) fn carry_out(
     system: &System,
@@ -341,8 +341,8 @@ pub(super) fn carry_out(
     Ok(outcome)
 }
 
-/// Says how it ended: 0 on the transport that was asked for, else 1.
-fn tell(interface: &str, to: UsbTransport, outcome: &Outcome) -> u8 {
+/// Prints how it ended: 0 on the requested transport, else 1.
+fn print_outcome(interface: &str, to: UsbTransport, outcome: &Outcome) -> u8 {
     let text = format!("{}\n", trueio_report::clean(&ended(interface, to, outcome)));
     if matches!(outcome, Outcome::Switched { .. }) {
         drop(output::print_all(&text));

@@ -121,7 +121,7 @@ fn attend(mut stream: Stream, peer: &str, permits: &[String]) -> Result<(), Ende
     let tail = logs.as_ref().map(|logs| logs.follow(tx.clone())).transpose()?;
     let whole = Request {
         kind: "fio".to_owned(),
-        command: crate::arguments::as_typed(),
+        command: crate::flags::as_typed(),
         spec: std::mem::take(&mut request.jobs),
         has_evidence: true,
         plan,
