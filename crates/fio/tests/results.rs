@@ -5,7 +5,7 @@ use trueio_fio::results::{ResultError, parse as parse_fio};
 use trueio_model::{ForeignDirection, ForeignLatencyKind, ForeignRun};
 
 fn sample(name: &str) -> String {
-    let path = format!("{}/tests/fio/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/tests/results/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).expect(&path)
 }
 

@@ -99,7 +99,7 @@ mod tests {
     /// Goal: spans end at whole tenths however late somebody looks, and together they hold all that was done.
     #[test]
     fn spans_are_whole_tenths_and_add_up() {
-        let mut jobs = vec![JobPlan::plain(EngineKind::Null, 1 << 20), JobPlan::plain(EngineKind::Null, 1 << 20)];
+        let mut jobs = [JobPlan::plain(EngineKind::Null, 1 << 20), JobPlan::plain(EngineKind::Null, 1 << 20)];
         jobs[0].workers = 2;
         jobs[1].output.unified = Unified::Mixed;
         let progress: Vec<Progress> = (0..3).map(|_| Progress::default()).collect();
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn names_are_told_with_the_bytes_that_fio_counts() {
-        let mut jobs = vec![JobPlan::plain(EngineKind::Filestat, 10)];
+        let mut jobs = [JobPlan::plain(EngineKind::Filestat, 10)];
         jobs[0].output.names = Some(NameCounts { names: 5, ios: 20, block_bytes: 1024 });
         let progress = [Progress::default()];
         let begin = Instant::now();

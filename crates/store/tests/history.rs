@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use trueio_model::{Outcome, RunRecord, Verdict};
-use trueio_store::{FILE_NAME, Filter, SCHEMA_VERSION, Source, Store, StoreError};
+use trueio_store::{FILE_NAME, Filter, SCHEMA_VERSION, Store, StoreError};
 
 /// The kept record of version 1, with another id and time.
 fn record(id: &str, started_unix_s: u64) -> RunRecord {

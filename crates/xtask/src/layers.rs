@@ -17,10 +17,8 @@ use std::path::{Path, PathBuf};
 /// Whether generated text is only compared or also rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Compares; what a move of files makes out of date is a warning.
+    /// Compares.
     Check,
-    /// Compares; anything out of date is a fault. CI runs this.
-    Strict,
     /// Rewrites the map and shortens the list of known cycles, then compares.
     Write,
 }
@@ -44,7 +42,6 @@ pub(crate) fn run(mode: Mode) -> Result<bool> {
     let metadata = workspace::metadata()?;
     let mut faults = table::faults(&page, &metadata);
 
-    let mut stale = Vec::new();
     let mut cyclic = Vec::new();
     let mut sections = Vec::new();
     for package in packages(&metadata, &table::order(&page)) {
@@ -52,7 +49,7 @@ pub(crate) fn run(mode: Mode) -> Result<bool> {
         cyclic.extend(cycles::find(&tree).into_iter().map(|cycle| cycle.of_package(&package.name)));
         let (section, missing) = map::section(&package, &tree)?;
         sections.push(section);
-        stale.extend(missing);
+        faults.extend(missing);
     }
 
     let rendered = sections.join("\n");
@@ -61,15 +58,8 @@ pub(crate) fn run(mode: Mode) -> Result<bool> {
         std::fs::write(&page_path, &page)?;
         cycles::shorten_known(&root, &cyclic)?;
     }
-    stale.extend(map::compared(&page, &rendered)?);
-    stale.extend(cycles::faults(&cyclic, &cycles::read_known(&root)?));
-    if mode == Mode::Check {
-        for sentence in &stale {
-            println!("warning (CI fails on it): {sentence}");
-        }
-    } else {
-        faults.append(&mut stale);
-    }
+    faults.extend(map::compared(&page, &rendered)?);
+    faults.extend(cycles::faults(&cyclic, &cycles::read_known(&root)?));
 
     for fault in &faults {
         println!("{fault}");

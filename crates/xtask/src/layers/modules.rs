@@ -77,7 +77,7 @@ impl Tree {
     /// True if `file` is compiled for tests only: it, or the module above it, is `#[cfg(test)]`.
     pub(super) fn is_test_file(&self, file: &str) -> bool {
         let is_below = |test: &String| file.starts_with(&format!("{}/", test.trim_end_matches(".rs")));
-        self.test_files.contains(file) || self.test_files.iter().any(|test| is_below(test))
+        self.test_files.contains(file) || self.test_files.iter().any(is_below)
     }
 
     /// Reads a module's file; `folder` holds the files of its children.

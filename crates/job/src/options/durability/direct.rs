@@ -138,7 +138,7 @@ pub(crate) fn settle_direct(
     match misaligned {
         None => Ok(policy),
         Some(rule) => {
-            decisions.note(&format!("direct I/O is preferred and cannot be had: {rule}"));
+            decisions.note(format!("direct I/O is preferred and cannot be had: {rule}"));
             decisions.derive(DIRECT, "off", "preferred, but sizes or offset are not aligned for direct I/O");
             Ok(DirectPolicy::Off)
         }
@@ -185,12 +185,12 @@ pub(crate) fn settle_buffers(
     match policy {
         DirectPolicy::Off => policy,
         DirectPolicy::Prefer => {
-            decisions.note(&format!("direct I/O is preferred and cannot be had: {buffers}"));
+            decisions.note(format!("direct I/O is preferred and cannot be had: {buffers}"));
             decisions.derive(DIRECT, "off", "preferred, but the buffers are not aligned for direct I/O");
             DirectPolicy::Off
         }
         DirectPolicy::Require => {
-            decisions.note(&format!("{buffers}, which direct I/O needs: its calls may all fail"));
+            decisions.note(format!("{buffers}, which direct I/O needs: its calls may all fail"));
             policy
         }
     }

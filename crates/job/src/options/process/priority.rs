@@ -73,13 +73,13 @@ pub(crate) fn plan_shares(
         };
         if !used.iter().any(|(op, sizes)| *op == share.op && is_of(sizes)) {
             let (size, op) = (write_bytes(bytes), share.op);
-            decisions.note(&format!("`cmdprio_bssplit` names {op}s of {size}, and the job does none"));
+            decisions.note(format!("`cmdprio_bssplit` names {op}s of {size}, and the job does none"));
         }
     }
     if direct == DirectPolicy::Off && shares.iter().any(|share| share.op == OpKind::Write) {
-        decisions.note(&format!(
-            "`cmdprio_bssplit` of writes through the page cache: the kernel writes them to the disk later, without it"
-        ));
+        decisions.note(
+            "`cmdprio_bssplit` of writes through the page cache: the kernel writes them to the disk later, without it",
+        );
     }
     Ok(shares)
 }

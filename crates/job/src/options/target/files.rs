@@ -210,7 +210,7 @@ fn check_in_use(
         return refuse(Rule::TargetInUse { path, in_use });
     }
     for sentence in found.unseen {
-        decisions.note(&format!("who uses `{path}` could not be seen altogether: {sentence}"));
+        decisions.note(format!("who uses `{path}` could not be seen altogether: {sentence}"));
     }
     let named = values.get(OVERWRITE_SIGNATURE).unwrap_or_default();
     let is_named = found.marks.iter().all(|mark| named.contains(&mark.name));
@@ -624,7 +624,7 @@ fn derive_file_values(
     if !has_new {
         for name in [OVERWRITE.row(), FALLOCATE.row(), UNLINK.row()].into_iter().filter(|name| values.is_explicit(name))
         {
-            decisions.note(&format!("{} has no effect: no file is created", values.quote(name)));
+            decisions.note(format!("{} has no effect: no file is created", values.quote(name)));
         }
     } else if usage.fills && values.is_explicit(FALLOCATE) {
         let sentence = format!("{} has no effect: the file grows until nothing is free", values.quote(FALLOCATE));
@@ -632,10 +632,10 @@ fn derive_file_values(
     } else if usage.needs_content {
         for name in [OVERWRITE.row(), FALLOCATE.row()].into_iter().filter(|name| values.is_explicit(name)) {
             decisions
-                .note(&format!("{} has no effect: a job that reads or trims gets a written file", values.quote(name)));
+                .note(format!("{} has no effect: a job that reads or trims gets a written file", values.quote(name)));
         }
     }
     if files.len() == 1 && values.is_set(FILE_SERVICE_TYPE) {
-        decisions.note(&format!("{} has no effect: there is one file", values.quote(FILE_SERVICE_TYPE)));
+        decisions.note(format!("{} has no effect: there is one file", values.quote(FILE_SERVICE_TYPE)));
     }
 }
