@@ -114,7 +114,7 @@ fn requests_that_make_no_sense_are_refused_before_anything_is_touched() {
         (&["compare", "--rw", "read", "--size", "1m", "--vary", "iodepth"], "an option and its values are expected"),
         (&["compare", "--rw", "read", "--size", "1m", "--vary", "iodepth=1"], "two values or more"),
         (&["compare", "--rw", "read", "--size", "1m", "--vary", "iodepht=1,2"], "iodepth"),
-        (&["compare", "--rw", "read", "--size", "1m", "--vary", "bs=1k,2k", "--vary", "bs=1k,2k"], "said twice"),
+        (&["compare", "--rw", "read", "--size", "1m", "--vary", "bs=1k,2k", "--vary", "bs=1k,2k"], "is given twice"),
         (&["compare", "a", "b", "--fail-if", "p98 > +5%"], "column 1: a metric is expected, not `p98`"),
         (&["compare", "a", "b", "--margin", "none"], "--margin `none`"),
         (&["compare", "a", "b", "--until", "speed"], "no metric"),

@@ -121,7 +121,7 @@ fn a_row_shows_the_trusting_figure_beside_the_check_that_caught_it() {
         "contradicted (call_results): 4,096 of 4,096 I/Os failed",
         "which direct I/O requires here",
         "caught a sparse file, read with direct I/O trusting",
-        "contradicted (holes): 100 % of what was read is not stored",
+        "contradicted (holes): 100 % of the read region is not stored",
         "The page cache served",
         "not printed (percentiles)",
     ] {

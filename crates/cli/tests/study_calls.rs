@@ -110,11 +110,11 @@ fn the_study_of_access_patterns_runs_quick_on_ext4() {
     }
     let said = ran.out_joined();
     for sentence in [
-        "randwrite libaio 1 recorded: 2.00 calls an I/O",
+        "randwrite libaio 1 recorded: 2.00 calls per I/O",
         "libaio without strace against sync under it, as published",
         "published 1.71 times",
         "printed as KB/s, which is KiB/s",
-        "the 56 ms that the author reads as clat and lat are 56 µs",
+        "the clat and lat of 56 ms in the text are 56 µs",
     ] {
         assert!(said.contains(sentence), "`{sentence}` is not in\n{said}");
     }
