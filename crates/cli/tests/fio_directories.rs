@@ -112,7 +112,7 @@ fn no_directory_is_made_that_nobody_wants() {
         ("--filename=p/q --rw=read --readonly", "`--readonly` forbids to make it"),
         ("--filename=file/p/q", "Not a directory"),
         ("--filename=dangling/p/q", "a symbolic link to nothing"),
-        ("--filename=new/../p", "`..` stands behind a directory that does not exist"),
+        ("--filename=new/../p", "`..` follows a directory that does not exist"),
         ("--filename=p/q/", "its name ends with a slash"),
         ("--filename=p:p/q", "job `x` makes it as a file"),
         ("--filename=/dev/trueio-typo/x", "is the device's name mistyped?"),

@@ -9,8 +9,6 @@ use trueio_model::{JobSpec, Origin, PlanValue};
 /// The options of one job, in the table's order.
 pub struct Values {
     pub(crate) job: String,
-    /// The job is written in fio's language.
-    pub(crate) is_fio: bool,
     items: Vec<Item>,
 }
 
@@ -28,7 +26,7 @@ pub(crate) enum Change {
 
 struct Item {
     row: &'static OptionRow,
-    /// `None` for a row without a default that nobody spoke about.
+    /// `None` for a row without a default that is not set.
     value: Option<Value>,
     text: String,
     origin: Origin,
@@ -69,7 +67,7 @@ impl Values {
             };
             items.push(item);
         }
-        Ok(Self { job: spec.name.clone(), is_fio: spec.fio.is_some(), items })
+        Ok(Self { job: spec.name.clone(), items })
     }
 
     /// Returns the value of an option, as its type.
@@ -87,7 +85,7 @@ impl Values {
         &mut self.items[place_of(row)]
     }
 
-    /// True if somebody spoke about the option.
+    /// Returns true if the option was set, by whatever means: it has neither its default nor a derived value.
     pub(crate) fn is_set(&self, option: impl Into<&'static OptionRow>) -> bool {
         self.is_set_row(option.into())
     }
@@ -96,12 +94,11 @@ impl Values {
         !matches!(self.item(row).origin, Origin::Default | Origin::Derived { .. })
     }
 
-    /// True if somebody spoke about the option for this job: not fio's defaults, which hold for all jobs, and of
-    /// which it is no news that they have no effect.
+    /// Returns true if the option was set for this job itself, not by a preset, whose values hold for all its jobs: that
+    /// one of those has no effect in a job is no news.
     pub(crate) fn is_explicit(&self, option: impl Into<&'static OptionRow>) -> bool {
-        let is_default = |name: &str| name == "fio";
         let row = option.into();
-        self.is_set(row) && !matches!(&self.item(row).origin, Origin::Preset { name } if is_default(name))
+        self.is_set(row) && !matches!(self.item(row).origin, Origin::Preset { .. })
     }
 
     /// The option and its value, for a message: `` `bs = 4k` (job.toml:3) ``.

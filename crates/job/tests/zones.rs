@@ -68,7 +68,7 @@ impl FactsSource for Described {
 fn planned(options: &[(&str, &str)]) -> Result<Plan, Refusal> {
     let mut spec = JobSpec::new("a");
     for (name, value) in [("zonemode", "zbd")].iter().chain(options) {
-        spec.set(name, *value, Origin::Preset { name: "test".into() });
+        spec.set(name, *value, Origin::Flag { flag: "--test".into() });
     }
     plan(&[spec], &Described, &Machine::unknown())
 }
@@ -189,7 +189,7 @@ fn in_phases(jobs: &[&[(&str, &str)]]) -> Result<Plan, Refusal> {
         .map(|(options, name)| {
             let mut spec = JobSpec::new(name);
             for (name, value) in [("zonemode", "zbd"), ("stonewall", "true")].iter().chain(*options) {
-                spec.set(name, *value, Origin::Preset { name: "test".into() });
+                spec.set(name, *value, Origin::Flag { flag: "--test".into() });
             }
             spec
         })

@@ -19,12 +19,14 @@ use trueio_model::{EngineKind, FioJob, FioWord, JobSpec, Origin, SpecValue};
 /// Most words that all jobs keep together.
 const GIVEN_MAX: usize = 500_000;
 
-/// What fio does by default and we do not; each with the reason that `explain` shows.
+/// The values that fio uses where nothing is set, and we do not.
 const DEFAULTS: &[(&str, &str)] = &[
+    ("create_directories", "true"),
     ("direct", "off"),
     ("fadvise_hint", "pattern"),
     ("fixedbufs", "false"),
     ("invalidate", "each_pass"),
+    ("name_accounting", "blocks"),
     ("registerfiles", "false"),
     ("unlink", "false"),
 ];

@@ -9,7 +9,7 @@ use crate::options::durability::rows::{ATOMIC, NOWAIT, RWF_DSYNC, UNCACHED};
 use crate::options::pattern::replay::Replayed;
 use crate::options::pattern::rows::{BS, BSRANGE, BSSPLIT};
 use crate::options::shape::Shape;
-use crate::options::target::names::CountedNames;
+use crate::options::target::names::{CountedNames, counts_blocks};
 use crate::refusal::{Refusal, Rule};
 use rows::{IOENGINE, SIMULATED};
 use trueio_model::{CpuLoad, EngineKind, ExecPlan, Queue, SimulatedDevice, UringOptions, WriteFlags};
@@ -55,7 +55,7 @@ pub(crate) fn plan(
         replayed.check_engine(job, kind)?;
     }
     let counted = match kind.works_on_names() {
-        true if job.is_fio => {
+        true if counts_blocks(job) => {
             let used: Vec<_> = shape.used().into_iter().map(|(_, sizes)| sizes).collect();
             Some(CountedNames::of(job, kind, &used, shape.sizes_option)?)
         }

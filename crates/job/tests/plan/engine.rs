@@ -114,7 +114,7 @@ fn who_acts_as_another_user_may_and_that_user_may_use_the_files() {
     assert!(planned.notes.iter().any(|note| note.contains("`uid = 0`") && note.contains("no effect")));
     for option in ["uid", "gid"] {
         let Rule::UserNotPermitted { said, reason } = refused(&[size, (option, "666")]) else { panic!("{option}") };
-        assert_eq!((said, reason), (format!("`{option} = 666` (preset test)"), "Operation not permitted".to_owned()));
+        assert_eq!((said, reason), (format!("`{option} = 666` (--test)"), "Operation not permitted".to_owned()));
         assert_eq!(rule_name(&[size, (option, "4294967295")]), "bad_value", "it means: no change");
     }
     let write = [("filename", "/mnt/old"), ("rw", "write"), ("overwrite_existing", "/mnt/old")];

@@ -165,14 +165,13 @@ fn a_new_file_needs_a_size_a_directory_and_room() {
     );
 }
 
-/// Goal: of fio's jobs alone, directories in the names of new files are made, each behind the one that it is in, where files
-/// may be made, and not the one that `directory` says.
+/// Goal: with `create_directories`, missing directories in the names of new files are created, each after its parent,
+/// where files may be created, but not the one that `directory` names.
 #[test]
-fn directories_in_names_are_made_for_fios_jobs_where_files_may_be() {
+fn create_directories_creates_the_directories_of_new_files_where_files_may_be() {
     let planned = |options: &[(&str, &str)]| {
-        let fio = FioJob { name: "a/b".into(), clones: 1, number: 1, ..FioJob::default() };
-        let spec = JobSpec { fio: Some(Box::new(fio)), ..spec("a", options) };
-        plan(&[spec], &Described, &machine())
+        let options = [&[("create_directories", "true")], options].concat();
+        plan(&[spec("a", &options)], &Described, &machine())
     };
     let made = |options: &[(&str, &str)]| planned(options).expect("it is planned").jobs.remove(0).directories;
     let of_file = |filename: &str| made(&[("size", "1m"), ("filename", filename)]);

@@ -178,7 +178,7 @@ impl FactsSource for Described {
 fn spec(name: &str, options: &[(&str, &str)]) -> JobSpec {
     let mut spec = JobSpec::new(name);
     for (name, value) in options {
-        spec.set(name, *value, Origin::Preset { name: "test".into() });
+        spec.set(name, *value, Origin::Flag { flag: "--test".into() });
     }
     spec
 }

@@ -249,6 +249,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("replay_scale", &[("read_iolog", "read.log")], "2"),
         ("replay_skip", &[("read_iolog", "read.log")], "sync"),
         ("write_iolog", &[], "l"),
+        ("name_accounting", &[("ioengine", "filestat"), ("directory", "/mnt")], "blocks"),
         ("log_avg_msec", &[("write_bw_log", "l")], "500"),
         ("log_hist_msec", &[("write_hist_log", "l")], "500"),
         ("log_hist_coarseness", &[("write_hist_log", "l")], "2"),
@@ -261,7 +262,7 @@ fn every_row_of_the_table_changes_the_plan() {
         ("log_store_compressed", &[("write_lat_log", "l")], "true"),
     ];
     let covered: BTreeSet<&str> = cases.iter().map(|case| case.0).collect();
-    let permissions = ["overwrite_existing", "overwrite_signature", "extend_existing"];
+    let permissions = ["overwrite_existing", "overwrite_signature", "extend_existing", "create_directories"];
     for row in TABLE.iter().filter(|row| !permissions.contains(&row.name)) {
         assert!(covered.contains(row.name), "`{}` has no case here", row.name);
     }
@@ -299,7 +300,7 @@ fn every_value_stands_in_the_plan_in_the_tables_order_with_its_origin() {
     let names: Vec<&str> = job.values.iter().map(|value| value.name.as_str()).collect();
     assert_eq!(names, TABLE.iter().map(|row| row.name).collect::<Vec<_>>());
     let of = |name: &str| job.values.iter().find(|value| value.name == name).unwrap();
-    assert_eq!((of("bs").value.as_str(), &of("bs").origin), ("8k", &Origin::Preset { name: "test".into() }));
+    assert_eq!((of("bs").value.as_str(), &of("bs").origin), ("8k", &Origin::Flag { flag: "--test".into() }));
     assert_eq!(of("iodepth").origin, Origin::Default);
     assert!(matches!(of("ioengine").origin, Origin::Derived { .. }));
 }

@@ -61,21 +61,26 @@ fn engines_on_names_have_a_directory_of_their_own_and_one_io_a_name() {
     assert!(plan_one(&[("ioengine", "cpuio"), ("cpuload", "50"), ("exit_on_io_done", "1")]).is_ok());
 }
 
-/// Goal: of fio's jobs the I/Os and bytes are known that fio counts for names, and what they limit, in names; those of the
-/// plan stay one name each.
+/// Goal: with `name_accounting = blocks`, the plan holds the I/Os and bytes that fio counts for names, and the limits that
+/// follow, in names; an I/O of the plan stays one name.
 #[test]
-fn names_of_fios_jobs_are_counted_as_fio_counts_them() {
+fn names_are_counted_as_blocks_where_that_is_set() {
     let planned = |more: &[(&'static str, &'static str)]| {
-        let own = [("directory", "/mnt"), ("nrfiles", "50"), ("rw", "write"), ("ioengine", "filestat")];
+        let own = [
+            ("directory", "/mnt"),
+            ("nrfiles", "50"),
+            ("rw", "write"),
+            ("ioengine", "filestat"),
+            ("name_accounting", "blocks"),
+        ];
         let own = own.into_iter().filter(|(name, _)| !more.iter().any(|(other, _)| name == other));
         let spec = spec("a", &own.chain(more.iter().copied()).collect::<Vec<_>>());
-        let spec = JobSpec { fio: Some(Box::default()), ..spec };
         plan(&[spec], &Described, &machine()).map(|mut plan| plan.jobs.remove(0))
     };
     // Names of a pass, and the I/Os and bytes of each that they are counted as.
     let of = |more: &[(&'static str, &'static str)]| {
         let job = planned(more).expect("it is planned");
-        let counts = job.output.names.expect("it is fio's");
+        let counts = job.output.names.expect("they are counted");
         assert_eq!((job.files[0].size_bytes, job.limits.io_bytes), (50.min(job.files[0].size_bytes), counts.names));
         assert_eq!(job.pattern.write_sizes, BlockSizes::Fixed(1));
         (counts.names, counts.ios, counts.block_bytes)

@@ -11,8 +11,8 @@ use crate::option::OptionRow;
 use crate::options::limits::rows::{FILL_DEVICE, IO_SIZE};
 use crate::options::pattern::rows::{READ_IOLOG, RW};
 use crate::options::target::rows::{
-    DIRECTORY, EXTEND_EXISTING, FALLOCATE, FILE_APPEND, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NRFILES, OFFSET,
-    OFFSET_ALIGN, OVERWRITE, OVERWRITE_EXISTING, OVERWRITE_SIGNATURE, SIZE, UNLINK,
+    CREATE_DIRECTORIES, DIRECTORY, EXTEND_EXISTING, FALLOCATE, FILE_APPEND, FILE_SERVICE_TYPE, FILENAME, FILESIZE,
+    NRFILES, OFFSET, OFFSET_ALIGN, OVERWRITE, OVERWRITE_EXISTING, OVERWRITE_SIGNATURE, SIZE, UNLINK,
 };
 use crate::paths::{directory_of, join_path, plain};
 use crate::refusal::{Refusal, Rule};
@@ -487,15 +487,15 @@ pub(crate) fn directory_facts(
 ) -> Result<TargetFacts, Refusal> {
     let nearest = directory_of(path.trim_end_matches('/'));
     let mut directory = nearest;
-    // As in fio, for which an I/O log names files only.
-    let makes_directories = values.is_fio && !values.is_set(READ_IOLOG);
+    // An I/O log names files only.
+    let makes_directories = values.get(CREATE_DIRECTORIES) && !values.is_set(READ_IOLOG);
     let option = if values.is_set(DIRECTORY) { DIRECTORY.row() } else { FILENAME.row() };
-    // What `directory` says must be there, in fio, too.
-    let is_said = |place| values.get(DIRECTORY).is_some_and(|said| plain(said) == plain(place));
+    // The directory that `directory` names must exist, in fio, too.
+    let is_given = |path| values.get(DIRECTORY).is_some_and(|given| plain(given) == plain(path));
     let facts = loop {
         match values.look(directory) {
             Target::Present(facts) => break *facts,
-            Target::Missing if !makes_directories || is_said(directory) || ["/", "."].contains(&directory) => {
+            Target::Missing if !makes_directories || is_given(directory) || ["/", "."].contains(&directory) => {
                 let rule = Rule::DirectoryMissing { path: path.to_owned(), directory: directory.to_owned() };
                 return Err(values.refuse(option, rule));
             }
@@ -503,7 +503,7 @@ pub(crate) fn directory_facts(
                 match directory.rsplit('/').next() {
                     Some("" | ".") => {}
                     Some("..") => {
-                        let reason = "`..` stands behind a directory that does not exist".to_owned();
+                        let reason = "`..` follows a directory that does not exist".to_owned();
                         return Err(values.refuse(option, Rule::CannotCreateHere { path: path.to_owned(), reason }));
                     }
                     _ => {

@@ -8,7 +8,9 @@ use crate::options::limits::rows::{IO_SIZE, LOOPS, NUMBER_IOS, STEADY_STATE, STE
 use crate::options::pace::rows::{RATE, RATE_IOPS, RATE_IOPS_MIN, RATE_MIN, THINKTIME};
 use crate::options::pattern::rows::{NORANDOMMAP, RANDOM_DISTRIBUTION};
 use crate::options::target::files::{JobFile, directory_facts};
-use crate::options::target::rows::{DIRECTORY, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NRFILES, OFFSET, SIZE};
+use crate::options::target::rows::{
+    DIRECTORY, FILE_SERVICE_TYPE, FILENAME, FILESIZE, NAME_ACCOUNTING, NRFILES, OFFSET, SIZE,
+};
 use crate::refusal::{Refusal, Rule};
 use crate::value::Extent;
 use crate::values::Values;
@@ -41,9 +43,11 @@ pub(crate) fn plan_names(
             return lacks(option, "uses each name once", hint);
         }
     }
-    // In fio's language sizes say how many I/Os a name is.
-    let unused: &[&'static OptionRow] =
-        if values.is_fio { &[OFFSET.row()] } else { &[SIZE.row(), FILESIZE.row(), OFFSET.row(), IO_SIZE.row()] };
+    // Where blocks are counted, sizes set the number of I/Os of a name.
+    let unused: &[&'static OptionRow] = match counts_blocks(values) {
+        true => &[OFFSET.row()],
+        false => &[SIZE.row(), FILESIZE.row(), OFFSET.row(), IO_SIZE.row()],
+    };
     decisions.note_unused(values, unused, "what is counted is names (`nrfiles`)");
     let directory = values.get(DIRECTORY).unwrap_or(".").trim_end_matches('/').to_owned();
     let path = match directory.as_str() {
@@ -71,10 +75,15 @@ pub(crate) fn plan_names(
     Ok(JobFile { plan, facts: None })
 }
 
-/// How a job of fio's counts its names.
+/// Returns true if a name is counted as the blocks of its file (`name_accounting = blocks`).
+pub(crate) fn counts_blocks(values: &Values) -> bool {
+    values.get(NAME_ACCOUNTING) == "blocks"
+}
+
+/// How a job counts the blocks of its names (`name_accounting = blocks`).
 ///
-/// fio gives each name a file of some size, and goes over the files in I/Os of a size. The first I/O to a file does what
-/// the engine does, and is the one whose latency is kept; the others do nothing. All are counted, with their bytes.
+/// As in fio, each name is a file of some size, and the job goes over the files in I/Os of one size. The first I/O to a
+/// file does the work of the engine, and its latency is kept; the others do nothing. All are counted, with their bytes.
 pub(crate) struct CountedNames {
     counts: NameCounts,
     /// I/Os of a pass over all names.
@@ -86,7 +95,7 @@ pub(crate) struct CountedNames {
 }
 
 impl CountedNames {
-    /// Of a job whose operations have these sizes, which `option` says.
+    /// Counts the names of a job whose operations have these sizes, which `option` sets.
     pub(crate) fn of(
         values: &Values,
         engine: EngineKind,
@@ -162,7 +171,7 @@ impl CountedNames {
         Ok(counted)
     }
 
-    /// So many I/Os come to so many names: to each file in turn, or to one after another.
+    /// Returns the number of names touched by `ios` I/Os: to each file in turn, or to one after another.
     fn names_of(&self, ios: u64) -> u64 {
         let (passes, rest) = (ios / self.pass_ios, ios % self.pass_ios);
         let of_rest = match self.in_sequence {
@@ -172,7 +181,7 @@ impl CountedNames {
         passes.saturating_mul(self.pass_names).saturating_add(of_rest)
     }
 
-    /// What fio's outputs are told.
+    /// Returns the counts that outputs use.
     pub(crate) fn counts(&self) -> NameCounts {
         self.counts
     }

@@ -21,6 +21,15 @@ const LOCKING: &[Choice] = &[
     choice("readwrite", &[], "several may read at a time; who writes or trims is alone"),
 ];
 
+const NAME_ACCOUNTING_WORDS: &[Choice] = &[
+    choice("names", &[], "one name is one I/O without bytes"),
+    choice(
+        "blocks",
+        &[],
+        "a name is `filesize` bytes in I/Os of `bs`, of which the first does the work (as fio counts)",
+    ),
+];
+
 crate::option::rows! {
     Section::Target;
 
@@ -184,4 +193,17 @@ crate::option::rows! {
     pub const CREATE_ONLY: Opt<bool> = switch("create_only")
         .summary("The files are made ready as the job needs them, and no I/O is done")
         .detail("They stay only with `unlink = false`.");
+
+    pub const CREATE_DIRECTORIES: Opt<bool> = switch("create_directories")
+        .default("false")
+        .not_in_fio()
+        .summary("Missing directories of new files are created, with mode 0700")
+        .detail("They stay after the run. The directory that `directory` names must exist. Without this option a \
+                 missing directory is refused. fio creates directories, and so do jobs in fio's language.");
+
+    pub const NAME_ACCOUNTING: Opt<Word> = word("name_accounting", NAME_ACCOUNTING_WORDS)
+        .default("names")
+        .not_in_fio()
+        .summary("What the metadata engines (`filecreate`, `filestat`, `dirdelete`, …) count")
+        .detail("Jobs in fio's language count blocks.");
 }
