@@ -34,6 +34,7 @@ use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
@@ -633,11 +634,12 @@ pub(crate) fn prefer_huge_pages(start: NonNull<u8>, length: usize) {
 
 /// Returns the length of a file or the capacity of a disk, in bytes.
 pub(crate) fn size_bytes(file: &File) -> io::Result<u64> {
-    let stat = rustix::fs::fstat(file)?;
-    if FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice {
+    // std's call, because Miri does not support `fstat` through the C library.
+    let metadata = file.metadata()?;
+    if metadata.file_type().is_block_device() {
         return Ok(disk::size_bytes(file)?);
     }
-    u64::try_from(stat.st_size).map_err(io::Error::other)
+    Ok(metadata.len())
 }
 
 pub(crate) fn lock_volume(_file: &File, _lock: bool) -> Result<(), LockError> {
