@@ -68,13 +68,18 @@ function refuseNewerGlibc(name, file) {
   if (newest > 17) throw new Error(`${name} needs glibc 2.${newest}, and may need 2.17 at most`);
 }
 
+/** Returns a manifest without what only tests need: the crates of this workspace that they use are not in the package. */
+function withoutDevDependencies(manifest) {
+  return manifest.replace(/^\[[^\]\n]*dev-dependencies\]\n(?:(?!\[).*\n)*/gm, '');
+}
+
 /** The source of the compiled half as a workspace of its own. */
 function copySource(stage) {
   const native = path.join(stage, 'native');
   for (const member of ['crates/direct', 'bindings/node']) {
-    for (const part of ['Cargo.toml', 'src']) {
-      fs.cpSync(path.join(REPOSITORY, member, part), path.join(native, member, part), { recursive: true });
-    }
+    fs.cpSync(path.join(REPOSITORY, member, 'src'), path.join(native, member, 'src'), { recursive: true });
+    const manifest = fs.readFileSync(path.join(REPOSITORY, member, 'Cargo.toml'), 'utf8');
+    fs.writeFileSync(path.join(native, member, 'Cargo.toml'), withoutDevDependencies(manifest));
   }
   const manifest = fs.readFileSync(path.join(REPOSITORY, 'Cargo.toml'), 'utf8');
   const members = /^members = \[.*\]$/m;

@@ -20,7 +20,7 @@ impl Request {
     pub const NONE: Request = Request { offset: 0, length: 0, file: 0, op: OpKind::Read };
 }
 
-/// One step of a job. The generator writes steps in blocks of [`REQUEST_BLOCK`]; the worker takes them one by one.
+/// One step of a job. The generator writes steps in blocks of 64; the worker takes them one by one.
 ///
 /// All steps but [`Step::Io`] wait until nothing is in flight, and are rare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

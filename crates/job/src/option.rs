@@ -1,7 +1,7 @@
 //! An option as one typed constant.
 //!
 //! [`Opt<T>`] names an option whose value is read as `T`; its [`OptionRow`] holds everything that is true of it. The rows
-//! of a section are declared by [`rows!`] in `options/SECTION/rows.rs`, with the functions below, one for each kind of
+//! of a section are declared by `rows!` in `options/SECTION/rows.rs`, with the functions below, one for each kind of
 //! value, so that a row's type and its kind cannot differ:
 //!
 //! ```text
