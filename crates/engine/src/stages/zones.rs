@@ -483,8 +483,11 @@ impl Stage for Zoned {
         self.count_writer();
     }
 
-    fn measure(&mut self, _now: u64, _view: &mut View<'_, '_>) {
-        (self.reset_count, self.finish_count) = (0, 0);
+    fn measure(&mut self, _now: u64, view: &mut View<'_, '_>) {
+        // Calls during a ramp are not measured. Without one, those that emptied the zones before the first write count.
+        if view.state.context.plan.limits.ramp_ns > 0 {
+            (self.reset_count, self.finish_count) = (0, 0);
+        }
     }
 
     fn admit(&mut self, request: &mut Request, view: &mut View<'_, '_>) -> Result<Admission, EngineError> {
