@@ -465,12 +465,29 @@ impl IoUringEngine {
     #[inline(always)]
     fn push(&mut self, entry: squeue::Entry) {
         // SAFETY: what the entry points to stays valid until its completion is reaped (`queue`'s
-        // promise), and nobody else pushes.
-        unsafe {
-            // A slot has one entry at a time, and the ring has at least as many entries as slots.
-            self.ring.submission_shared().push(&entry).expect("as many entries as slots");
+        // promise), and no other thread pushes.
+        let pushed = unsafe { self.ring.submission_shared().push(&entry) };
+        if pushed.is_err() {
+            self.push_when_consumed(&entry);
         }
         self.noted += 1;
+    }
+
+    /// Notes an entry once the kernel's thread has published that it consumed earlier ones.
+    ///
+    /// A slot has one entry at a time, and the ring has at least as many entries as slots. But the thread publishes the
+    /// ring's head after a batch of submissions, so completions of that batch may be reaped before it does (Linux
+    /// `io_uring/sqpoll.c`, `io_submit_sqes`). Without that thread the ring is never full.
+    #[cold]
+    fn push_when_consumed(&mut self, entry: &squeue::Entry) {
+        assert!(self.has_sqpoll, "the ring has as many entries as slots");
+        loop {
+            std::thread::yield_now();
+            // SAFETY: as in `push`.
+            if unsafe { self.ring.submission_shared().push(entry) }.is_ok() {
+                return;
+            }
+        }
     }
 
     /// Discards on block devices; an entry that does nothing brings each result to the ring.
